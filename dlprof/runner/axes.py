@@ -82,7 +82,7 @@ KNOWN: dict[str, Iterable[str]] = {
 }
 
 
-def one_of(what: str, text: str) -> tuple[str]:
+def axis_value(what: str, text: str) -> tuple[str]:
     """Return the dtype, layout, placement or device (``what``) that ``text`` names in any case.
 
     Raises :class:`UsageError` with the nearest name, or all of a few.

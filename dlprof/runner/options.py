@@ -19,11 +19,12 @@ from typing import Any
 from dlprof.errors import UsageError
 from dlprof.protocol.statement import FaultyStatement, check_setup
 from dlprof.runner import files
-from dlprof.runner.axes import one_of, parse_shapes, simulated_in
+from dlprof.runner.axes import axis_value, parse_shapes, simulated_in
 from dlprof.text.clean import nearest
 
 LONGEST_S = 1e6
 """The largest limit or budget in seconds."""
+WHOLE = "a whole number"
 LONGEST_SHOWN = 200
 """Characters of a wrong value in a message."""
 
@@ -44,8 +45,8 @@ class Number:
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not self.least <= number <= self.most:  # NaN is neither
-            bounds = f"from {self.least:,g} to {self.most:,.0f}"
-            raise UsageError(f"{shown(value)}: expected {self.unit}: a number {bounds}")
+            bounds = f"from {self.least:,.10g} to {self.most:,.10g}"
+            raise UsageError(f"{shown(value)}: expected {self.unit} {bounds}")
         return number
 
 
@@ -249,7 +250,7 @@ SHAPES = Option(
 )
 DTYPES = Option(
     "dtypes",
-    Several(partial(one_of, "dtype"), commas=True),
+    Several(partial(axis_value, "dtype"), commas=True),
     "float32, bfloat16, …",
     ARRAYS,
     default="float32",
@@ -257,7 +258,7 @@ DTYPES = Option(
 )
 LAYOUTS = Option(
     "layouts",
-    Several(partial(one_of, "layout"), commas=True),
+    Several(partial(axis_value, "layout"), commas=True),
     "C, aligned, F, strided, sliced, reversed, broadcast or readonly.",
     ARRAYS,
     default="C",
@@ -265,7 +266,7 @@ LAYOUTS = Option(
 )
 DEVICES = Option(
     "devices",
-    Several(partial(one_of, "device"), commas=True, join=_devices),
+    Several(partial(axis_value, "device"), commas=True, join=_devices),
     "Where the source array is: cpu, cuda, simulated; auto is cuda if both can use it.",
     ARRAYS,
     default="auto",
@@ -281,7 +282,7 @@ PATHS = Option(
 )
 PLACEMENTS = Option(
     "placements",
-    Several(partial(one_of, "placement"), commas=True),
+    Several(partial(axis_value, "placement"), commas=True),
     "Where a loop that uses the result has the conversion: convert, in-loop, hoisted or implicit.",
     ARRAYS,
     default="convert",
@@ -296,7 +297,7 @@ SETUP = Option(
 )
 ROUNDS = Option(
     "rounds",
-    Number(1, 1000, "a count", int),
+    Number(1, 1000, WHOLE, int),
     "Fresh processes per path.",
     MEASURING,
     default=3,
@@ -320,7 +321,7 @@ TIMEOUT = Option(
 )
 SEED = Option(
     "seed",
-    Number(-1e18, 1e18, "a seed", int),
+    Number(-1e9, 1e9, WHOLE, int),
     "Seed of the order of the cases.",
     MEASURING,
     default=0,
