@@ -22,11 +22,10 @@ import numpy as np
 import torch
 
 from dlprof.tracer.arrays import HEADS
+from dlprof.tracer.calls import Builtin, Tracer
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
-from dlprof.tracer.state import Tracer
-from dlprof.tracer.wrappers import Builtin
 
 CALLS, REPEATS = 1_000, 20
 TURNS, PAIRS = 12, 60

@@ -32,12 +32,11 @@ from dlprof.runner.interrupts import uninterrupted
 from dlprof.simulated import environment
 from dlprof.text import json_text
 from dlprof.text.clean import sanitised
+from dlprof.tracer.calls import Tracer
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
-from dlprof.tracer.pools import IDLE
 from dlprof.tracer.program import MAIN
 from dlprof.tracer.rows import OTHERS, SCHEMA, Rows, result_of
-from dlprof.tracer.state import Tracer
 
 COPY, WAIT, CROSSING = "copy", "wait", "device-crossing"
 FAULTS = (COPY, WAIT, CROSSING)
@@ -102,9 +101,7 @@ class Row(Model):
 class Process(Model):
     """A process of the program. ``wall_ns`` is how long it was counted.
 
-    ``ended`` is false if it was killed, or still runs. It is true for a worker that its pool killed
-    between two tasks: all of its counts are there.
-    """
+    ``ended`` is false if it was killed, or still runs.     """
 
     pid: Whole
     argv: list[str] = Field(default_factory=list)
@@ -174,7 +171,7 @@ def trace(program: Program) -> Trace:
         code = _run([*command, *program.words], variables)
         wall_ns = time.perf_counter_ns() - began
         with uninterrupted():  # a second Ctrl-C
-            parts = list(_parts(Path(folder)))
+            parts = [json.loads(path.read_bytes()) for path in Path(folder).glob("*.json")]
             return completed(
                 {
                     "program": list(program.words),
@@ -222,14 +219,6 @@ def of_block(include: tuple[str, ...], keep: Callable[[Trace], None]) -> Iterato
         part = rows.as_dict(ended=True)
         fields = {"program": [], "exit_code": 0, "wall_ns": part["wall_ns"], **merged([part])}
         keep(completed(json.loads(json.dumps(fields))))
-
-
-def _parts(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield what each process wrote."""
-    for path in folder.glob("*.json"):
-        part = json.loads(path.read_text(encoding="utf-8"))
-        idle = Path(f"{path}{IDLE}")
-        yield {**part, "ended": part["ended"] or (idle.is_file() and idle.read_bytes() == b"1")}
 
 
 def completed(fields: Mapping[str, Any]) -> Trace:
@@ -316,7 +305,6 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         events += [
             (began + shift_ns, took, own[row], at, thread)
             for began, took, row, thread in part["events"]
-            if row is not None
         ]
     return {
         "python": parts[0]["python"] if parts else "",

@@ -6,13 +6,9 @@ This layer runs inside the user's program, so it imports the standard library an
 - ``arrays``: an object's framework, device and address. Nothing reads or writes its memory.
 - ``place``: the line of the user's own code; frames of frameworks and packages are skipped.
 - ``rows``: the counts of each line, and the file of each process.
-- ``state``: what all wrappers of a process share, and what is known by function and place.
-- ``wrappers``: the traced call. It notes times around the call and addresses after it.
-- ``calls``: the rare parts of a traced call: copies, capsules, containers, and new arrays.
-- ``install``: puts wrappers in place, by an import hook.
-- ``tracebacks``, ``warned``: hide the tracer's frames from tracebacks and warnings.
+- ``calls``: the traced call. It notes times around the call and addresses after it.
+- ``install``: puts wrappers in place, by an import hook, and corrects the lines of warnings.
 - ``program``: runs a script or module as Python does, with the processes that it starts.
-- ``pools``: writes the counts of a pool's workers before the pool kills them.
 
 The outermost traced call of a thread counts: ``numpy.asarray`` of a tensor calls
 ``Tensor.__array__``, and that is one conversion. A capsule counts where it is consumed.

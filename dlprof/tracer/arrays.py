@@ -1,13 +1,11 @@
-"""Of which framework an object is, and where its memory is. Nothing here reads or writes memory
-of an array, but for the header of a ``numpy.ndarray``.
-"""
+"""An object's framework, device and address. The memory of arrays is neither read nor written."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from operator import attrgetter
 from typing import Any
@@ -26,7 +24,6 @@ BUFFERS = {
 }
 """The classes of plain memory, by the probe that knows them."""
 CONTAINERS = (list, tuple, dict)
-CAPSULE = "capsule"
 ADDRESSES = 1 << 44
 """Words in the memory of a process: no address of a program is higher."""
 DATA = 16
@@ -43,39 +40,26 @@ NOT_READY = 600
 
 @dataclass(eq=False)
 class Kind:
-    """How arrays of one type are looked at.
-
-    ``address`` is that of the first element, None if it is not known. ``key`` is a pair of dtype
-    and shape, each of which can be hashed. ``device`` has a number where it is known: ``cuda:0``,
-    ``cuda``; ``?`` if nothing is known. ``is_busy`` says whether work that the array depends on
-    is still queued; None where the framework does not say.
-    """
+    """Looks at arrays of one type."""
 
     framework: str
     address: Callable[[Any], int | None]
+    """The address of the first element; None if it is not known."""
     key: Callable[[Any], Any]
+    """A pair of dtype and shape, which can be hashed."""
     nbytes: Callable[[Any], int]
     device: Callable[[Any], str]
+    """``cpu``, ``cuda:0``; ``cuda`` without a known number, and ``?`` if nothing is known."""
     is_busy: Callable[[Any], bool | None] | None = None
+    """Whether work on the array is still queued; None if the framework does not say."""
     is_buffer: bool = False
-    is_special: bool = False
-    """Whether it stands for what is no array itself: a container, a capsule, a view."""
     owns: Callable[[Any], bool] | None = None
-    """Whether its memory is its own for sure."""
-    in_head: bool = False
-    """Whether ``HEADS`` has its address."""
-    dtype: Callable[[Any], Any] = lambda _: "?"
+    """Whether the array owns its memory for sure."""
     may_keep: bool = False
-    """Whether it may give out an array that it keeps. One that owns its memory is no copy then."""
+    """Whether it may give out the same array again, so that a result that owns its memory is no
+    proof of a copy."""
     kept: Callable[[Any], Any] | None = None
     """The copy on the host that an array keeps, and gives out again; None if it keeps none."""
-
-    def __post_init__(self) -> None:
-        self.is_plain = self.key is KEY
-        """Whether ``dtype`` and ``shape`` are what the attributes of these names have."""
-        self.is_host = self.device is _host
-        if self.is_plain:
-            self.dtype = attrgetter("dtype")
 
 
 class Kinds(dict[type, "Kind | None"]):
@@ -84,17 +68,14 @@ class Kinds(dict[type, "Kind | None"]):
     def __init__(self) -> None:
         super().__init__()
         self.probes = {kind.name: kind() for kind in ALL}
-        self._of_framework: dict[str, Kind] = {}
 
     def __missing__(self, kind: type) -> Kind | None:
         found = self[kind] = self._found(kind)
         return found
 
     def _found(self, kind: type) -> Kind | None:
-        if kind is memoryview:
-            return VIEW
         if kind.__name__ == "PyCapsule" and kind.__module__ == "builtins":
-            return LOOSE
+            return CAPSULE
         if str(kind.__module__).startswith("torch._subclasses"):
             return None  # tensors without memory, of torch's compiler
         is_known = False
@@ -110,18 +91,15 @@ class Kinds(dict[type, "Kind | None"]):
                 is_known = True
                 array_type = resolved(array_type_name(type(probe)))
                 if isinstance(array_type, type) and issubclass(kind, array_type):
-                    return self._of(probe)
-        has_protocol = any(hasattr(kind, name) for name in PROTOCOLS)
-        return _foreign(kind) if has_protocol and not is_known else None
-
-    def _of(self, probe: Probe) -> Kind:
-        if probe.name not in self._of_framework:
-            self._of_framework[probe.name] = _kind(probe)
-        return self._of_framework[probe.name]
+                    return _kind(probe)
+        if is_known or not any(hasattr(kind, name) for name in PROTOCOLS):
+            return None
+        found = no_array(str(kind.__module__).partition(".")[0])
+        return replace(found, may_keep=hasattr(kind, "__array__"))
 
 
 def resolved(dotted: str) -> Any:
-    """What a dotted name stands for, without an import; None if it is not there."""
+    """Return the object of a dotted name, without an import; None if it is not there."""
     names = dotted.split(".")
     for count in range(len(names), 0, -1):
         thing: Any = sys.modules.get(".".join(names[:count]))
@@ -134,29 +112,27 @@ def resolved(dotted: str) -> Any:
 
 
 def _kind(probe: Probe) -> Kind:
+    state = queue_state(probe)
     if probe.name == "numpy":
         address = _head if _is_in_head() else _interface
-        in_head = address is _head
-        return Kind("numpy", address, KEY, _nbytes, _host, owns=_owns, in_head=in_head)
+        return Kind("numpy", address, KEY, _nbytes, _host, owns=_owns)
     if probe.name == "torch":
         address = sys.modules["torch"].Tensor.data_ptr
-        return Kind("torch", address, KEY, _nbytes, _torch_device, _torch_busy())
+        busy = (lambda x: _torch_state(x.device) if x.is_cuda else None) if state else None
+        return Kind("torch", address, KEY, _nbytes, _torch_device, busy)
     if probe.name == "jax":
         address = partial(_jax_address, probe)
         busy, kept = (lambda x: not x.is_ready()), (lambda x: getattr(x, "_npy_value", None))
         return Kind("jax", address, KEY, _nbytes, _jax_device, busy, kept=kept)
     if probe.name == "tensorflow":
-        size = partial(_counted, probe)
-        dtype = attrgetter("dtype")
-        return Kind("tensorflow", _tf_address, _tf_key, size, probe.device, dtype=dtype)
+        return Kind("tensorflow", _tf_address, _tf_key, partial(_counted, probe), probe.device)
     return Kind(
         probe.name,
         probe.pointer,
         lambda x: (probe.dtype(x), probe.shape(x)),
         partial(_counted, probe),
         _cupy_device if probe.name == "cupy" else probe.device,
-        partial(_is_stream_busy, probe) if "cuda" in probe.devices else None,
-        dtype=probe.dtype,
+        (lambda x: state() if probe.device(x) == "cuda" else None) if state else None,
     )
 
 
@@ -183,9 +159,8 @@ def _interface(array: Any) -> int:
 
 
 def _head(array: Any) -> int | None:
-    """As ``_interface``, which takes 2 µs."""
-    found: int | None = HEADS[id(array) >> 3]
-    return found
+    """Return the address as ``_interface`` does, which takes 2 µs."""
+    return HEADS[id(array) >> 3]  # type: ignore[no-any-return]
 
 
 def _is_in_head() -> bool:
@@ -221,22 +196,6 @@ def are_apart(one: str, other: str) -> bool:
     return kind != other_kind or ("" not in {number, other_number} and number != other_number)
 
 
-def _torch_busy() -> Callable[[Any], bool | None] | None:
-    """None for a torch that knows no CUDA: its operations have run when they return."""
-    return _torch_is_busy if resolved("torch.version.cuda") else None
-
-
-def _torch_is_busy(array: Any) -> bool | None:
-    return _torch_stream_is_busy(array.device) if array.is_cuda else None
-
-
-def _torch_stream_is_busy(device: Any = None) -> bool | None:
-    cuda = sys.modules["torch"].cuda
-    if not cuda.is_initialized() or cuda.is_current_stream_capturing():
-        return None
-    return not cuda.current_stream(device).query()
-
-
 def _tf_address(array: Any) -> int | None:
     if "CPU" not in array.backing_device:  # a view of it would be a copy to the host
         return None
@@ -251,13 +210,37 @@ def _tf_key(array: Any) -> Any:
     return array.dtype, array._shape_tuple()  # noqa: SLF001 - shape is made anew: 1 µs
 
 
-def _is_stream_busy(probe: Probe, array: Any) -> bool | None:
-    return False if probe.device(array) != "cuda" else _is_current_busy(probe)
+def queue_state(probe: Probe) -> Callable[[], bool | None] | None:
+    """Return a function that says whether work is queued where the framework would queue more.
+
+    None if the framework does not say. The function returns None before the device is in use.
+    """
+    if probe.name == "torch":  # without CUDA, operations have run when they return
+        return _torch_state if resolved("torch.version.cuda") else None
+    if type(probe).current_stream is Probe.current_stream:
+        return None
+    return lambda: _stream_state(probe.current_stream("cuda"))
 
 
-def _is_current_busy(probe: Probe) -> bool | None:
-    handle = probe.current_stream("cuda")
-    return None if handle is None else _is_queue_busy(handle)
+def _torch_state(device: Any = None) -> bool | None:
+    cuda = sys.modules["torch"].cuda
+    if not cuda.is_initialized() or cuda.is_current_stream_capturing():
+        return None
+    return not cuda.current_stream(device).query()
+
+
+def _stream_state(handle: int | None) -> bool | None:
+    """Whether work is queued on a CUDA stream; None if the driver does not say.
+
+    A query would end the capture of a stream.
+    """
+    driver, capturing = _driver(), ctypes.c_int()
+    if driver is None or handle is None:
+        return None
+    stream = ctypes.c_void_p(handle)
+    if driver.cuStreamIsCapturing(stream, ctypes.byref(capturing)) or capturing.value:
+        return None
+    return {0: False, NOT_READY: True}.get(driver.cuStreamQuery(stream))
 
 
 @cache
@@ -266,32 +249,6 @@ def _driver() -> Any:
         return ctypes.CDLL("libcuda.so.1")
     except OSError:
         return None
-
-
-def _is_queue_busy(stream: int) -> bool | None:
-    """Whether work is queued on a CUDA stream, or None if the driver does not say.
-
-    A query would end the capture of a stream.
-    """
-    driver, capturing = _driver(), ctypes.c_int()
-    if driver is None:
-        return None
-    handle = ctypes.c_void_p(stream)
-    if driver.cuStreamIsCapturing(handle, ctypes.byref(capturing)) or capturing.value:
-        return None
-    return {0: False, NOT_READY: True}.get(driver.cuStreamQuery(handle))
-
-
-def busy_at_upload(probe: Probe) -> Callable[[], bool | None] | None:
-    """Whether a copy to the framework's current device would be behind queued work.
-
-    None where the framework does not say.
-    """
-    if probe.name == "torch":
-        return None if _torch_busy() is None else _torch_stream_is_busy
-    if type(probe).current_stream is Probe.current_stream:
-        return None
-    return partial(_is_current_busy, probe)
 
 
 def _buffer(probe: Probe) -> Kind:
@@ -305,46 +262,23 @@ def _buffer(probe: Probe) -> Kind:
     )
 
 
-def _foreign(kind: type) -> Kind:
-    """Arrays of a library that no probe knows: nothing is asked of them, so nothing is copied."""
-    root, may_keep = str(kind.__module__).partition(".")[0], hasattr(kind, "__array__")
-    key, none = ("?", ()), (lambda _: None)
-    return Kind(root, none, lambda _: key, lambda _: 0, lambda _: "?", may_keep=may_keep)
-
-
 def _capsule_address(thing: Any) -> int | None:
     held = capsule.read(thing)
     return held.address if held else None
 
 
-VIEW = Kind(
-    "memoryview", lambda _: None, lambda _: ("?", ()), lambda x: x.nbytes, _host, is_special=True
-)
-"""A memoryview: the object that it looks at is the source."""
-LOOSE = Kind(
-    CAPSULE, _capsule_address, lambda _: ("?", ()), lambda _: 0, lambda _: "?", is_special=True
-)
-"""A capsule that no traced call gave."""
+def no_array(name: str, address: Callable[[Any], int | None] = lambda _: None) -> Kind:
+    """Return a kind that stands for something else than an array, or for one that says nothing."""
+    return Kind(name, address, lambda _: ("?", ()), lambda _: 0, lambda _: "?")
 
 
-def first_of(things: Any) -> Any:
-    """The first leaf of a container, at most three levels down; None if there is none."""
-    for _ in range(3):
-        if type(things) not in CONTAINERS or not things:
-            break
-        things = next(iter(things.values() if type(things) is dict else things))
-    return None if type(things) in CONTAINERS else things
+CAPSULE = no_array("capsule", _capsule_address)
 
 
-def leaves(things: Any) -> Iterable[Any]:
-    """The leaves of a container, two levels down: what ``first_of`` found, and its like."""
-    found = [things]
-    for _ in range(3):
-        found = [
-            leaf
-            for one in found
-            for leaf in (
-                one.values() if type(one) is dict else one if type(one) in CONTAINERS else (one,)
-            )
-        ]
-    return found
+def leaves(things: Any, depth: int = 3) -> Iterator[Any]:
+    """Yield what containers hold, at most three levels down."""
+    if type(things) not in CONTAINERS:
+        yield things
+    elif depth:
+        for one in things.values() if type(things) is dict else things:
+            yield from leaves(one, depth - 1)

@@ -1,506 +1,425 @@
-"""What the traced calls of one function do seldom: all but the views that are met again."""
+"""The traced call: times around it, addresses after it.
+
+The outermost traced call of a thread counts. A capsule counts where it is consumed. The frame of a
+wrapper takes itself out of the traceback of an error. This needs Python 3.11: before, a bare
+``raise`` keeps the traceback of the handler.
+"""
 
 from __future__ import annotations
 
+import functools
+import sys
+import time
 import types
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass
+from operator import attrgetter
+from threading import get_ident
 from typing import Any
 
+from dlprof.probes import capsule
 from dlprof.tracer.arrays import (
+    CAPSULE,
     CONTAINERS,
-    LOOSE,
-    VIEW,
     Kind,
+    Kinds,
     are_apart,
-    busy_at_upload,
-    first_of,
     leaves,
+    no_array,
+    queue_state,
+    resolved,
 )
-from dlprof.tracer.rows import (
-    BYTES,
-    COPIES,
-    DTYPE,
-    EACH,
-    SIZE,
-    TIME,
-    UNKNOWN,
-    VIEWS,
-    Queue,
-    Row,
-    dtype_name,
-    words,
-)
-from dlprof.tracer.state import (
-    CONTAINER,
-    KEPT,
-    MADE,
-    NAMED,
-    OWN,
-    ROW,
-    Export,
-    Missing,
-    Site,
-    Tracer,
-    Way,
-    count,
-    pointer,
-    site,
-)
+from dlprof.tracer.place import Places
+from dlprof.tracer.rows import COPIES, UNKNOWN, VIEWS, Queue, Row, Rows, count
 from dlprof.tracer.targets import Target
 
-NUMPY_AND_TORCH = {"numpy", "torch"}
-WRAPPERS = "dlprof.tracer.wrappers"
+WORDS = (*functools.WRAPPER_ASSIGNMENTS, "__text_signature__")
 FIRST = "first"
 """Stands for the form of the first call."""
+VIEW, CONTAINER, OWN = map(no_array, ("memoryview", "container", "own"))
+"""OWN is an array that its own framework takes in by a capsule: this converts nothing."""
+GLOBALS = globals()
+_clock = time.perf_counter
+Outcome = tuple[int, int]
+"""VIEWS, COPIES or UNKNOWN, and the bytes copied."""
+Call = tuple[Row, Kind, Any, Any, "Queue | None", bool]
+"""A call that began: its row, the kind and the array, the copy of it that the framework kept on
+the host before, the queue, and whether the queue is that of a copy to a device."""
 
 
-def _is_no_array(way: Way | None) -> bool:
-    return way is None or way.is_special
+@dataclass
+class Export:
+    """An array in a capsule."""
+
+    row: Row
+    address: int | None
+    device: str = "?"
+    key: Any = None
+    """None if no traced call made the capsule."""
+    nbytes: int = 0
+    took_ns: float = 0.0
+    is_busy: bool | None = None
+
+    def flush(self) -> None:
+        """Count it alone: its consumer was not traced."""
+        count(self.row.meet(self.key, self.nbytes, self.device, 0), self.took_ns, UNKNOWN, 0)
+        self.row.consumer = "untraced"
 
 
-class Calls:
-    """The calls of one target."""
+EXPORT = Kind(
+    "export",
+    attrgetter("address"),
+    attrgetter("key"),
+    attrgetter("nbytes"),
+    attrgetter("device"),
+)
+
+
+class Tracer:
+    """What all wrappers of a process share."""
+
+    def __init__(self, places: Places, rows: Rows) -> None:
+        self.places, self.rows, self.kinds = places, rows, Kinds()
+        self.inside: set[int] = set()
+        """Threads that are in a traced call."""
+        self.exports: dict[int | None, Export] = {}
+        """Capsules that wait for their consumers, by the pointers in them."""
+        self.is_active = True
+        self.calls: list[Calls] = []
+
+    def stop(self) -> None:
+        """Record no more, not even in a wrapper that is still held somewhere."""
+        self.is_active = False
+        for calls in self.calls:
+            calls.clear()
+
+    def begin_again(self) -> None:
+        """Count from zero in the child of a fork."""
+        self.inside.clear()
+        self.exports.clear()
+        self.rows.begin()
+        for calls in self.calls:
+            calls.rows.clear()
+
+    def finish(self) -> None:
+        for export in list(self.exports.values()):
+            export.flush()
+        self.exports.clear()
+        self.rows.write(ended=True)
+
+
+class Calls(dict[type, "Kind | None"]):
+    """The calls of one target.
+
+    By the type of the first argument, the kind that a call converts; None if it passes through.
+    """
 
     def __init__(self, tracer: Tracer, target: Target) -> None:
+        super().__init__()
         self.tracer, self.target = tracer, target
+        self.rows: dict[Any, Row] = {}
+        """By the place of a call, its framework, and the package that calls."""
         self._was_called = False
-        self.ways: dict[type, Way | None] = {}
-        """By the type of the first argument; None for what passes through."""
-        self._by_kind: dict[Kind, Way] = {}
+        probe = tracer.kinds.probes[target.framework]
+        self._upload_state = queue_state(probe) if target.uploads else None
         tracer.calls.append(self)
 
-    def first_way(self, kind: type) -> Way | None:
-        """Return the way of a type that is met for the first time; None if the tracer fails."""
-        try:
-            return self.learn(kind)
-        except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
-            self.missed(error)
-            return None
+    def __missing__(self, kind: type) -> Kind | None:
+        found = self[kind] = self._learned(kind) if self.tracer.is_active else None
+        return found
 
-    def learn(self, kind: type) -> Way | None:
+    def _learned(self, kind: type) -> Kind | None:
+        if kind in CONTAINERS and not self.target.is_method:
+            return CONTAINER
+        if kind is memoryview:
+            return VIEW
         found = self.tracer.kinds[kind]
-        if kind is Missing:
-            way = NAMED
-        elif not self.tracer.is_active:
-            way = None
-        elif kind in CONTAINERS and not self.target.is_method:
-            way = CONTAINER
+        if found is None or found is CAPSULE:
+            return found
+        if found.is_buffer:
+            converts = self.target.takes_buffers
+        elif found.framework == self.target.framework:
+            converts = self.target.gives
         else:
-            way = self._of(found) if found is not None and self._converts(found) else None
-            if way is None and self.target.takes_capsules and found is not None:
-                way = OWN
-        self.ways[kind] = way
-        return way
+            converts = self.target.takes
+        return found if converts else OWN if self.target.takes_capsules else None
 
-    def forget(self) -> None:
-        """Forget all places, because the rows began again."""
-        self.ways.clear()
-        self._by_kind.clear()
+    def named(self, kwargs: Mapping[str, Any]) -> Any:
+        """Return the first argument by name that is converted; None if there is none."""
+        return next((one for one in kwargs.values() if self[type(one)] is not None), None)
 
-    def _of(self, kind: Kind) -> Way:
-        if kind not in self._by_kind:
-            way = self._by_kind[kind] = Way(kind)
-            way.is_busy = self._is_busy(kind)
-        return self._by_kind[kind]
+    def begin(
+        self, kind: Kind | None, source: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Call | None:
+        """Look at a call before it is made; return None if it converts nothing."""
+        if kind is VIEW:
+            source = source.obj
+            kind = self[type(source)]
+        if kind is None:
+            return None
+        try:
+            frame = sys._getframe(2)  # noqa: SLF001 - CPython's own way
+        except ValueError:  # in a thread of C
+            frame = None
+        host = is_busy = state = None
+        if kind is CAPSULE:
+            export = self.tracer.exports.pop(_pointer(source), None)
+            row = self.row(frame, export.row.producer if export else kind.framework)
+            source = export or Export(row, kind.address(source))
+            kind, is_busy = EXPORT, source.is_busy
+        elif kind is CONTAINER:
+            source = list(leaves(source))
+            first = self[type(source[0])] if source else None
+            if first is None or first in (CAPSULE, OWN, VIEW):
+                return None
+            kinds = [(one, self.tracer.kinds[type(one)]) for one in source]
+            host = [kind.kept(one) if kind and kind.kept else None for one, kind in kinds]
+            states = {kind.is_busy(one) for one, kind in kinds if kind and kind.is_busy} - {None}
+            is_busy = True in states if states else None
+            row = self.row(frame, first.framework)
+        elif kind is OWN:
+            return self.uncounted()
+        else:
+            host = kind.kept(source) if kind.kept else None
+            is_busy = kind.is_busy(source) if kind.is_busy else None
+            if is_busy is None and self._upload_state is not None:
+                state = self._upload_state
+                is_busy = state()
+            row = self.row(frame, kind.framework)
+        queue = None if is_busy is None else (is_busy, (len(args), *kwargs))
+        return row, kind, source, host, queue, state is not None
 
-    def _is_busy(self, kind: Kind) -> Callable[[Any], bool | None] | None:
-        """Whether a call meets queued work: on its array, or on the device that it copies to."""
-        probe = self.tracer.kinds.probes[self.target.framework]
-        at_upload, of_array = busy_at_upload(probe) if self.target.uploads else None, kind.is_busy
-        if at_upload is None:
-            return of_array
-        if of_array is None:
-            return lambda _: at_upload()
+    def uncounted(self) -> Call:
+        """Return a call that is not counted, and neither are those in it."""
+        return Row(self.target, ""), OWN, None, None, None, False
 
-        def of_either(array: Any) -> bool | None:
-            found = of_array(array)
-            return at_upload() if found is None else found
-
-        return of_either
-
-    def _stays_on_host(self, kind: Kind, source: Any, made: Kind, result: Any) -> bool:
-        """Whether no work on a device concerns the call, although there was some."""
-        is_of_array = kind.is_busy is not None and kind.is_busy(source) is not None
-        return self.target.uploads and not is_of_array and made.device(result) == "cpu"
-
-    def _converts(self, kind: Kind) -> bool:
-        target = self.target
-        if kind.is_buffer:
-            return target.takes_buffers
-        return target.gives if kind.framework == target.framework else target.takes
-
-    def _way(self, source: Any) -> Way | None:
-        kind = type(source)
-        return self.ways[kind] if kind in self.ways else self.learn(kind)
-
-    def site(self, frame: types.FrameType, way: Way) -> Site:
-        """The site of a call from ``frame``."""
-        if way is OWN:
-            return way.last  # it has no row
-        while frame.f_back is not None and frame.f_globals.get("__name__") == WRAPPERS:
+    def row(self, frame: types.FrameType | None, producer: str) -> Row:
+        """Return the row of a call from ``frame``: of the user's line there or further out."""
+        while frame is not None and frame.f_globals is GLOBALS:
             frame = frame.f_back  # C code, called by a wrapper, converts what that let through
-        code, at = frame.f_code, frame.f_lasti
-        found = way.sites.get(id(code) + at)
-        if found is None or found[0] is not code or found[1] != at:
-            line = self.tracer.places.line_frame(frame)
-            if line is None:
-                return self._from_no_line(way)
-            if line is not frame:
-                return self._distant(frame, line, way)
-            row = self.tracer.rows.row(frame, self.target, way.kind)
-            found = site(code, at, row)
-            # Rows are one for a line in the text; code that is made again is not kept.
-            if row.code is code:
-                way.sites[id(code) + at] = found
-        way.last = found
-        return found
-
-    def _distant(self, caller: types.FrameType, line: types.FrameType, way: Way) -> Site:
-        """The site of a call that a framework or a package makes on behalf of a line."""
-        key = id(caller.f_code), id(line.f_code), line.f_lasti
-        found = way.distant.get(key)
-        if found is None or found[0] is not line.f_code:
-            via = f"{caller.f_globals.get('__name__')}.{caller.f_code.co_name}"
-            row = self.tracer.rows.row(line, self.target, way.kind, via)
-            found = way.distant[key] = site(line.f_code, line.f_lasti, row)
-        return found
-
-    def _from_no_line(self, way: Way) -> Site:
-        """The site of what a thread of Python's calls: ``Thread(target=torch.from_numpy)``."""
-        found = way.distant.get((0, 0, 0))
+        key = _place(frame), producer, ""
+        found = self.rows.get(key)
+        if found is not None:
+            return found
+        line, via = self.tracer.places.line_frame(frame), ""
+        if frame is not None and line is not None and line is not frame:
+            via = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"
+        key = _place(line), producer, via
+        found = self.rows.get(key)
         if found is None:
-            row = self.tracer.rows.row(None, self.target, way.kind)
-            found = way.distant[0, 0, 0] = site(None, -1, row)
+            found = self.tracer.rows.row(line, self.target, producer, via)
+            # Code that is made again has the same row, and its id may become that of other code.
+            if line is None or found.code is line.f_code:
+                self.rows[key] = found
         return found
 
-    def special(  # noqa: PLR0911 - one for each that is no array
-        self, way: Way, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[Way | None, Any, Callable[..., None] | None, bool | None]:
-        """The way, the array and the record for what is no array itself, and whether work on it is
-        queued.
-
-        There is no record where the array was only given by its name.
-        """
-        source: Any = args[0] if args else self._named(kwargs)
-        if way is NAMED:
-            named = self._way(source)
-            if named is None or not named.is_special:
-                return named, source, None, None
-            way = named
-        if way is OWN:
-            return way, source, None, None
-        if way is CONTAINER:
-            leaf = first_of(source)
-            found = None if leaf is None else self._way(leaf)
-            if _is_no_array(found):
-                return None, source, None, None
-            record = partial(self._container, [self._keeps(one) for one in leaves(source)])
-            return found, source, record, self._is_any_busy(source)
-        if way.kind is VIEW:
-            found, record = self._way(source.obj), partial(self._view, source.obj)
-            return (None if _is_no_array(found) else found), source, record, None
-        export = self.tracer.capsules.pop(id(source), None)
-        if export is not None and export.pointer == pointer(source):
-            record = partial(self._consumed, export)
-            return self._of(export.kind), source, record, export.is_busy
-        return way, source, partial(self._loose, LOOSE.address(source)), None
-
-    def _keeps(self, array: Any) -> bool:
-        """Whether an array keeps a copy of itself on the host by now."""
-        kind = self.tracer.kinds[type(array)]
-        return kind is not None and kind.kept is not None and kind.kept(array) is not None
-
-    def _is_any_busy(self, source: Any) -> bool | None:
-        """Whether work on an array of a container is queued; None if no framework says."""
-        kinds = ((one, self.tracer.kinds[type(one)]) for one in leaves(source))
-        said = {kind.is_busy(one) for one, kind in kinds if kind and kind.is_busy}
-        return True if True in said else False if False in said else None
-
-    def _named(self, kwargs: Mapping[str, Any]) -> Any:
-        """Return the first argument by name that converts."""
-        return next((one for one in kwargs.values() if self._way(one) is not None), None)
-
-    def met(
-        self,
-        way: Way,
-        site: Site,
-        source: Any,
-        result: Any,
-        took: float,
-        queue: Queue | None,
-        is_alone: bool = False,
-    ) -> None:
-        """Count a call whose array is not the last one at its site.
-
-        ``is_alone`` is true if the array is the only argument: then no argument changes the dtype.
-        """
-        kind, row, made = way.kind, site[ROW], self.tracer.kinds[type(result)]
-        if made is LOOSE:
-            is_busy = None if queue is None else queue[0]
-            self._exported(Export(row, kind, source, result, took, is_alone, is_busy), result)
-            return
-        if result is source:
-            return  # it was there already
-        if self.target.is_move and not (
-            made and are_apart(kind.device(source), made.device(result))
-        ):
-            return  # it stays on its device, and in its framework
-        if _is_on_meta(kind, source) or _is_on_meta(made, result):
-            return
+    def end(self, call: Call, result: Any, took_ns: float) -> bool:
+        """Count a call that was made, if it converted anything."""
+        row, kind, source, host, queue, is_upload = call
+        if kind is CONTAINER:
+            return self._container(row, source, host, queue, result, took_ns)
+        made = self.tracer.kinds[type(result)]
+        if result is source or kind is OWN:
+            return False
+        if made is CAPSULE:
+            self._exported(row, kind, source, queue, result, took_ns)
+            return False
+        if kind is EXPORT:
+            took_ns += source.took_ns
+            if source.key is None and made is not None:
+                source.key, source.nbytes = made.key(result), made.nbytes(result)
+        outcome = self._outcome(row, kind, source, host, made, result)
+        if outcome is None:
+            return False
+        at, copied = outcome
         key = kind.key(source)
         numbers = row.arrays.get(key)
         if numbers is None:
-            numbers = row.numbers(key, lambda: kind.nbytes(source))
-            row.first_ns = row.first_ns or took
-            row.device = row.device or kind.device(source)
-        if made is None or row.trouble:
-            count(numbers, took, UNKNOWN, 0)
-            return
-        row.consumer = made.framework
-        if kind.is_plain and key in row.arrays and numbers[SIZE] and not self.target.is_move:
-            at_result = is_alone and made.in_head and not kind.in_head
-            at_result = at_result and words(key) == words(made.key(result))
-            known = made.key(result) if at_result else key
-            address = None if made.in_head else made.address
-            site[MADE:] = type(result), address, *known, numbers, at_result, made
-        here, there = kind.address(source), made.address(result)
-        self.settle(kind, row, numbers, source, here, made, result, there, took, queue)
+            numbers = row.meet(key, kind.nbytes(source), kind.device(source), took_ns)
+        count(numbers, took_ns, at, copied)
+        if at == COPIES and numbers[COPIES] == 1 and made is not None:
+            row.note_dtypes(key[0], made.key(result)[0])
+        is_on_host = made is None or (is_upload and made.device(result) == "cpu")
+        if queue is not None and not is_on_host:
+            self._queued(row, key, at, queue, took_ns)
+        return True
 
-    def settle(  # noqa: PLR0913, PLR0917 - both ends
-        self,
-        kind: Kind,
-        row: Row,
-        numbers: list[Any],
-        source: Any,
-        here: int | None,
-        made: Kind,
-        result: Any,
-        there: int | None,
-        took: float,
-        queue: Queue | None,
-    ) -> None:
-        """Count a call by its ends: an array and its address, and a result and its address."""
-        if row.trouble:
-            count(numbers, took, UNKNOWN, 0)
-            return
-        if _is_on_meta(kind, source) or _is_on_meta(made, result):
-            return
-        found = None
-        if queue is not None and queue[1] is KEPT:
-            found = self._of_kept(row, kind, source, made, result, there)
-        at, copied = found or _compared(row, kind, source, here, made, result, there)
-        numbers[TIME] += took
-        numbers[at] += 1
-        if at == COPIES:
-            numbers[BYTES] += copied
-            dtype = made.dtype(result)
-            if dtype is not numbers[DTYPE]:
-                self._note_dtype(row, kind.dtype(source), dtype)
-                numbers[DTYPE] = dtype
-            numbers[EACH] = copied if _is_on_host(kind, source, made, result) else 0
-        if queue is not None and not self._stays_on_host(kind, source, made, result):
-            self._queued(row, kind.key(source), at, queue, took)
-
-    def _of_kept(
-        self, row: Row, kind: Kind, source: Any, made: Kind, result: Any, there: int | None
-    ) -> tuple[int, int] | None:
-        """View or copy of the copy on the host that an array keeps; None if not of that."""
-        host = kind.kept(source) if kind.kept and made.device(result) == "cpu" else None
-        own = None if host is None else self.tracer.kinds[type(host)]
-        if own is None:
-            return None
-        found = _compared(row, own, host, own.address(host), made, result, there)
-        return found if found[0] == VIEWS or kind.device(source) != "cpu" else None
-
-    def _queued(self, row: Row, key: Any, outcome: int, queue: Queue, took: float) -> None:
-        """Count a call by the queue that it met.
-
-        The first one compares with no other: a framework loads code and sets up a device in it.
-        """
+    def _queued(self, row: Row, key: Any, at: int, queue: Queue, took_ns: float) -> None:
+        """Count a call by its queue. The first one proves no wait: frameworks load code in it."""
         if not self._was_called:
             self._was_called, queue = True, (queue[0], FIRST)
-        row.queued(key, outcome, queue, took)
+        row.queued(key, at, queue, took_ns)
 
-    def _exported(self, export: Export, result: Any) -> None:
-        stale = self.tracer.capsules.get(id(result))
-        if stale is not None:
-            stale.flush()
-        self.tracer.capsules[id(result)] = export
-
-    def _note_dtype(self, row: Row, source: Any, result: Any) -> None:
-        """Note the dtype of a result that is not the source's."""
-        names = dtype_name(source), dtype_name(result)
-        if names[0] != names[1] and "?" not in names:
-            row.retyped.add(names[1])
-
-    def _view(
-        self,
-        array: Any,
-        way: Way,
-        site: Site,
-        _: Any,
-        result: Any,
-        took: float,
-        queue: Queue | None,
+    def _exported(
+        self, row: Row, kind: Kind, source: Any, queue: Queue | None, result: Any, took_ns: float
     ) -> None:
-        self.met(way, site, array, result, took, queue)
+        pointer = _pointer(result)
+        if pointer in self.tracer.exports:
+            self.tracer.exports[pointer].flush()
+        self.tracer.exports[pointer] = Export(
+            row,
+            kind.address(source),
+            kind.device(source),
+            kind.key(source),
+            kind.nbytes(source),
+            took_ns,
+            queue[0] if queue else None,
+        )
+
+    def failed(self, row: Row, took_ns: float, error: Exception) -> None:
+        """Count a call as unknown after a failure of the tracer."""
+        row.trouble = f"{type(error).__name__}: {error}"[:200]
+        count(row.meet("unknown", 0, "", took_ns), took_ns, UNKNOWN, 0)
 
     def _container(
         self,
-        kept: list[bool],
-        _: Way,
-        site: Site,
-        source: Any,
-        result: Any,
-        took: float,
+        row: Row,
+        arrays: list[Any],
+        hosts: list[Any],
         queue: Queue | None,
-    ) -> None:
-        row, found, made = site[ROW], list(leaves(source)), self.tracer.kinds[type(result)]
-        if made is not None:  # one array of many: it cannot be a view of all
-            if _is_on_meta(made, result):
-                return
-            copied = made.nbytes(result)
-            outcome = (UNKNOWN, 0) if _is_empty(made, result) else (COPIES, copied)
-            row.consumer = made.framework
-        else:
-            outcome = self._compared_leaves(row, found, list(leaves(result)), kept)
-        kind = row.kind
-        alike = (one for one in found if self.tracer.kinds[type(one)] is kind)
-        first = next((one for one in alike if not _is_empty(kind, one)), found[0])
-        row.first_ns = row.first_ns or took
+        result: Any,
+        took_ns: float,
+    ) -> bool:
+        """Count a call for many arrays: a copy if it copied any of them."""
+        kinds, results = self.tracer.kinds, list(leaves(result))
+        outcomes: list[Outcome | None] = []
+        made = kinds[type(result)]
+        if len(results) == len(arrays):
+            outcomes = [
+                self._outcome(row, kind, one, host, kinds[type(other)], other)
+                for one, host, other in zip(arrays, hosts, results, strict=True)
+                if (kind := kinds[type(one)]) and one is not other and kind.nbytes(one)
+            ]
+        elif made is not None:  # one array of many: it cannot be a view of all
+            row.consumer, copied = made.framework, made.nbytes(result)
+            is_on_meta = made.device(result) == "meta"
+            outcomes = [None if is_on_meta else (COPIES if copied else UNKNOWN, copied)]
+        if None in outcomes:
+            return False
+        found = [one for one in outcomes if one is not None]
+        words = {at for at, _ in found}
+        at = COPIES if COPIES in words else VIEWS if words == {VIEWS} else UNKNOWN
+        first = arrays[0]
+        kind = kinds[type(first)] or CAPSULE
         key = kind.key(first)
-        count(row.numbers(key, lambda: kind.nbytes(first)), took, *outcome)
+        numbers = row.meet(key, kind.nbytes(first), kind.device(first), took_ns)
+        count(numbers, took_ns, at, sum(copied for _, copied in found))
         if queue is not None:
-            form = KEPT if any(kept) else queue[1]
-            self._queued(row, key, outcome[0], (queue[0], form), took)
+            self._queued(row, key, at, queue, took_ns)
+        return True
 
-    def _compared_leaves(
-        self, row: Row, found: list[Any], given: list[Any], kept: list[bool]
-    ) -> tuple[int, int]:
-        """One call: a copy if anything was copied, a view if all are views."""
-        outcomes = []
-        for one, other, keeps in zip(found, given, kept, strict=False):
-            kind, made = self.tracer.kinds[type(one)], self.tracer.kinds[type(other)]
-            if kind is not None and made is not None and one is not other:
-                row.consumer = made.framework
-                if _is_empty(made, other):
-                    continue
-                here, there = kind.address(one), made.address(other)
-                outcomes.append(
-                    (keeps and self._of_kept(row, kind, one, made, other, there))
-                    or _compared(row, kind, one, here, made, other, there)
-                )
-        words = {at for at, _ in outcomes}
-        if len(found) != len(given) or not words:
-            return UNKNOWN, 0
-        at = COPIES if COPIES in words else UNKNOWN if UNKNOWN in words else VIEWS
-        return at, sum(copied for _, copied in outcomes)
-
-    def _consumed(
-        self,
-        export: Export,
-        _way: Way,
-        site: Site,
-        _: Any,
-        result: Any,
-        took: float,
-        queue: Queue | None,
-    ) -> None:
-        row = site[ROW]
-        outcome = self._ends(row, export.address, result)
-        row.device = row.device or export.row.device
-        took += export.took
-        row.first_ns = row.first_ns or took
-        count(row.numbers(export.key, lambda: export.size), took, *outcome)
-        if queue is not None:
-            self._queued(row, export.key, outcome[0], queue, took)
-
-    def _loose(
-        self,
-        address: int | None,
-        _way: Way,
-        site: Site,
-        _: Any,
-        result: Any,
-        took: float,
-        _queue: Queue | None,
-    ) -> None:
-        row = site[ROW]
-        made = self.tracer.kinds[type(result)]
-        size = made.nbytes(result) if made is not None else 0
-        key = made.key(result) if made is not None else ("?", ())
-        outcome = self._ends(row, address, result)
-        row.first_ns = row.first_ns or took
-        count(row.numbers(key, lambda: size), took, *outcome)
-
-    def _ends(self, row: Row, here: int | None, result: Any) -> tuple[int, int]:
-        """View or copy of what a capsule held."""
-        made = self.tracer.kinds[type(result)]
+    def _outcome(  # noqa: PLR0911 - one for each answer
+        self, row: Row, kind: Kind, source: Any, host: Any, made: Kind | None, result: Any
+    ) -> Outcome | None:
+        """Return view or copy, by addresses and devices; None if nothing was converted."""
         if made is None:
-            return UNKNOWN, 0
-        row.consumer, there = made.framework, made.address(result)
-        if _is_empty(made, result):
-            return UNKNOWN, 0
-        return _seen(here, 0, made, result, there)
-
-    def failed(self, error: Exception, site: Site, took: float) -> None:
-        """A failure of the tracer ends the look at addresses for this row; calls still count."""
-        row, site[MADE] = site[ROW], None
-        row.trouble = f"{type(error).__name__}: {error}"[:200]
-        count(row.numbers("unknown", lambda: 0), took, UNKNOWN, 0)
-
-    def missed(self, error: Exception) -> None:
-        """A failure of the tracer before the call: it is not counted, and a line says so."""
-        self.tracer.rows.trouble(self.target.conversion, error)
-
-
-def _is_on_host(kind: Kind, source: Any, made: Kind, result: Any) -> bool:
-    """Whether one end is an array of NumPy, and the other a tensor on the host."""
-    tensor = result if kind.in_head else source
-    is_pair = kind.in_head != made.in_head and {kind.framework, made.framework} == NUMPY_AND_TORCH
-    return is_pair and bool(tensor.is_cpu)
-
-
-def _compared(
-    row: Row,
-    kind: Kind,
-    source: Any,
-    here: int | None,
-    made: Kind,
-    result: Any,
-    there: int | None,
-) -> tuple[int, int]:
-    """View or copy, by the devices and addresses of both ends; and the bytes copied."""
-    if _is_empty(made, result):
-        return UNKNOWN, 0
-    one = "cpu" if kind.is_host else kind.device(source)
-    other = "cpu" if made.is_host else made.device(result)
-    is_same = here and here == there  # of memory that two devices share
-    if one != other and not is_same and are_apart(one, other):
-        row.crossings[one, other] = row.crossings.get((one, other), 0) + 1
-        return COPIES, made.nbytes(result)
-    found = _seen(here, kind.nbytes(source) if kind.is_buffer else 0, made, result, there)
-    return (UNKNOWN, 0) if kind.may_keep and found[0] == COPIES else found
+            return None if self.target.is_move else (UNKNOWN, 0)
+        row.consumer = made.framework
+        here, there = kind.address(source), made.address(result)
+        if here == there and here and host is None:  # also of memory that two devices share
+            return VIEWS, 0
+        device, other = kind.device(source), made.device(result)
+        own = None if host is None else self.tracer.kinds[type(host)]
+        if own is not None and other == "cpu":
+            here, device = own.address(host), "cpu"
+        is_apart = device != other and are_apart(device, other)
+        if "meta" in (device, other) or (self.target.is_move and not is_apart):
+            return None  # it stands for no data, or is where it was
+        copied = made.nbytes(result)
+        if not copied and 0 in (made.key(result)[1] or ()):
+            return UNKNOWN, 0  # an array without elements has no memory
+        if is_apart:
+            row.crossings[device, other] += 1
+            return COPIES, copied
+        if here and there:
+            length = kind.nbytes(source) if kind.is_buffer else 1
+            return (VIEWS, 0) if here <= there < here + length else (COPIES, copied)
+        is_own = made.owns is not None and made.owns(result) and not kind.may_keep
+        return (COPIES, copied) if is_own else (UNKNOWN, 0)
 
 
-def _is_empty(kind: Kind, array: Any) -> bool:
-    """Whether an array has no elements: it has no memory, and is neither view nor copy."""
-    return not kind.nbytes(array) and 0 in (kind.key(array)[1] or ())
+def _place(frame: types.FrameType | None) -> tuple[int, int] | None:
+    return None if frame is None else (id(frame.f_code), frame.f_lasti)
 
 
-def _is_on_meta(kind: Kind | None, array: Any) -> bool:
-    """Whether it is a tensor of PyTorch that stands for no data: nothing is converted."""
-    return kind is not None and kind.framework == "torch" and bool(array.is_meta)
+def _pointer(thing: Any) -> int | None:
+    name = capsule.capsule_name(thing)
+    return capsule.capsule_pointer(thing, name) if name else None
 
 
-def _seen(
-    here: int | None, size: int, made: Kind, result: Any, there: int | None
-) -> tuple[int, int]:
-    """View or copy, by the addresses. A view of a buffer of ``size`` bytes may begin inside it."""
-    copied = made.nbytes(result)
-    if here and there:
-        return (VIEWS, 0) if here == there or here < there < here + size else (COPIES, copied)
-    if made.owns is not None and made.owns(result):
-        return COPIES, copied
-    return UNKNOWN, 0
+def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callable[..., Any]:
+    """``original`` with a record of each conversion."""
+    calls, inside, rows = Calls(tracer, target), tracer.inside, tracer.rows
+
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        row = None
+        try:
+            source = args[0] if args else calls.named(kwargs)
+            kind = calls[type(source)]
+            if kind is None or (thread := get_ident()) in inside:
+                return original(*args, **kwargs)
+            try:
+                call = calls.begin(kind, source, args, kwargs)
+            except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
+                rows.trouble(target.conversion, error)
+                call = calls.uncounted()
+            if call is None:
+                return original(*args, **kwargs)
+            row = call[0]
+            inside.add(thread)
+            try:
+                began_s = _clock()
+                result = original(*args, **kwargs)
+                took_ns = (_clock() - began_s) * 1e9
+                try:
+                    if calls.end(call, result, took_ns):
+                        rows.note(row, began_s, took_ns)
+                except Exception as error:  # noqa: BLE001 - same
+                    calls.failed(row, took_ns, error)
+            finally:
+                inside.discard(thread)
+        except BaseException as error:
+            error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
+            if row is not None:
+                row.raised += 1
+            raise
+        return result
+
+    # torch.compile looks into the original instead of the wrapper.
+    traced._torchdynamo_inline = original  # type: ignore[attr-defined]  # noqa: SLF001
+    is_plain = target.is_method or isinstance(original, types.FunctionType)
+    wrapper: Any = functools.update_wrapper(
+        traced if is_plain else Builtin(traced), original, WORDS
+    )
+    vars(wrapper)["autograph_info__"] = {}  # TensorFlow does not rewrite what has it
+    if target.is_method:  # pickled by its name, where a method in C has no module
+        owner = resolved(target.owner)
+        wrapper.__module__ = getattr(owner, "__module__", wrapper.__module__)
+        wrapper.__qualname__ = f"{getattr(owner, '__qualname__', '')}.{target.name}".lstrip(".")
+    found: Callable[..., Any] = wrapper
+    return found
+
+
+class Builtin(functools.partial):  # type: ignore[type-arg]
+    """The wrapper of a function that is written in C.
+
+    As an attribute of a class it stays a function, where one of Python would become a method. It
+    is pickled by the name of the original, and equal to it: programs and frameworks keep tables of
+    functions, and torch gives ``__torch_function__`` the original.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        mine, others = (getattr(one, "__wrapped__", one) for one in (self, other))
+        return bool(mine == others)
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)  # type: ignore[attr-defined]
+
+    def __get__(self, owner: Any, kind: Any = None) -> Builtin:
+        return self
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)  # type: ignore[attr-defined]
+
+    def __reduce__(self) -> str:
+        return str(self.__name__)  # type: ignore[attr-defined]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -11,11 +14,10 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
+from dlprof.tracer import calls
 from dlprof.tracer.arrays import resolved
-from dlprof.tracer.state import Tracer
+from dlprof.tracer.calls import Tracer, make
 from dlprof.tracer.targets import Target, declared
-from dlprof.tracer.warned import WarnedAt
-from dlprof.tracer.wrappers import make
 
 DEEPEST = 4
 """Levels of a framework's public modules that are searched for other names of a function."""
@@ -25,71 +27,63 @@ TABLES = (
     ("variables.misc", "get_np_to_tnp_map"),
     ("variables.torch", "TorchInGraphFunctionVariable._get_handlers"),
 )
-"""Where torch's compiler looks functions up, made at its first look."""
+"""Tables in which torch's compiler looks functions up; it makes them when it first needs them."""
 SCRIPTS = "torch.jit._builtins"
-"""Where the compiler of ``torch.jit.script`` looks functions up by their ids, in a table made when
-torch is imported."""
+"""Has a table in which ``torch.jit.script`` looks functions up by their ids, made at import."""
 MISSING = object()
+FILE = calls.__file__
+RUNNERS = tuple(os.path.join(os.path.dirname(FILE), name) for name in ("program.py", "__main__.py"))  # noqa: PTH118, PTH120
+"""Files of the frames below the first one of a program."""
+OF_CALLS = "always", None, Warning, re.compile(re.escape(calls.__name__) + "$"), 0
+"""A filter of warnings that lets those of wrappers through."""
 
 
 class Installed:
-    """The wrappers of one tracer. ``everywhere`` also replaces what other modules took out."""
+    """The wrappers of one tracer. ``everywhere`` also replaces names in other modules."""
 
     def __init__(self, tracer: Tracer, everywhere: bool = False) -> None:
         self._tracer, self._everywhere = tracer, everywhere
         self._waiting: dict[str, list[Target]] = defaultdict(list)
         for target in declared():
             self._waiting[target.root].append(target)
+        self._begun: set[str] = set()
+        """Modules that are being imported."""
         self._replaced: list[tuple[Any, str, Any, Any]] = []
         """Owner, name, what was there before, and what is there now."""
         self._originals: dict[int, tuple[Any, Any]] = {}
         """By the id of a function: the function and its wrapper."""
-        self._kept: list[Any] = []
-        """Wrappers that a table knows by their ids."""
 
     def start(self) -> None:
-        """Wrap what is imported, and see what will be."""
+        """Wrap what is imported now, and what will be."""
         sys.meta_path.insert(0, self)
-        self._warned = WarnedAt()
+        self._warnings = Warnings()
         for root in list(self._waiting):
             if root in sys.modules:
                 self._imported(root)
 
     def stop(self) -> None:
-        """Everything as it was."""
-        self._warned.stop()
+        """Put everything back."""
+        self._warnings.stop()
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         self._take_out()
         self._replaced.clear()
-        if self._everywhere:
-            self._take_out_of_new_modules()
-
-    def _take_out_of_new_modules(self) -> None:
-        """What was imported meanwhile has taken wrappers out of the frameworks."""
-        wrappers = {id(wrapper): original for original, wrapper in self._originals.values()}
-        for module in _others(""):
-            for name, value in list(_namespace(module).items()):
-                if id(value) in wrappers:
-                    _namespace(module)[name] = wrappers[id(value)]
+        if self._everywhere:  # modules that were imported meanwhile hold wrappers
+            wrappers = {id(wrapper): original for original, wrapper in self._originals.values()}
+            for module in _others(""):
+                for name, value in list(_namespace(module).items()):
+                    if id(value) in wrappers:
+                        _namespace(module)[name] = wrappers[id(value)]
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """The spec that the other finders give, with a call when the module was executed."""
+        """Return the spec of the other finders, with calls around the module's execution."""
         root = name.partition(".")[0]
         if name == COMPILER:
-            return self._found(name, path, target, self._compiler_imported, self._take_out)
-        if root not in self._waiting or not self._is_awaited(name):
+            before, after = self._take_out, self._compiler_imported
+        elif any(f"{one.owner}.".startswith(f"{name}.") for one in self._waiting.get(root, ())):
+            before, after = partial(self._begun.add, name), partial(self._executed, name)
+        else:
             return None
-        return self._found(name, path, target, partial(self._imported, root))
-
-    def _found(
-        self,
-        name: str,
-        path: Any,
-        target: Any,
-        after: Callable[[], None],
-        before: Callable[[], None] = lambda: None,
-    ) -> Any:
         for finder in sys.meta_path:
             find = None if finder is self else getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find else None
@@ -98,8 +92,13 @@ class Installed:
                 return spec
         return None
 
+    def _executed(self, name: str) -> None:
+        self._begun.discard(name)
+        root = name.partition(".")[0]
+        if root not in self._begun:
+            self._imported(root)
+
     def _take_out(self) -> None:
-        """Everything as it was, for a while."""
         for owner, name, before, _ in reversed(self._replaced):
             if before is MISSING:
                 delattr(owner, name)
@@ -107,7 +106,7 @@ class Installed:
                 setattr(owner, name, before)
 
     def _compiler_imported(self) -> None:
-        """Torch's compiler has looked for the functions that it knows, and found the originals."""
+        """Put wrappers back when the tables of torch's compiler have the originals."""
         for module, name in TABLES:
             with suppress(KeyError, AttributeError):  # versions have other tables
                 attrgetter(name)(sys.modules[f"{COMPILER}.{module}"])()
@@ -118,11 +117,6 @@ class Installed:
         for owner, name, _, value in self._replaced:
             setattr(owner, name, value)
 
-    def _is_awaited(self, name: str) -> bool:
-        return any(
-            f"{one.owner}.".startswith(f"{name}.") for one in self._waiting[name.partition(".")[0]]
-        )
-
     def _imported(self, root: str) -> None:
         """Wrap what is there by now of a framework. A failure is no failure of the import."""
         try:
@@ -131,12 +125,7 @@ class Installed:
             self._tracer.rows.trouble(root, error)
 
     def _wrap(self, root: str) -> None:
-        module = sys.modules.get(root)
-        spec = getattr(module, "__spec__", None)
-        is_begun = getattr(spec, "_initializing", False) and not _is_done(spec)
-        if module is None or is_begun:
-            return
-        made = {}
+        made: dict[int, tuple[Any, Any]] = {}
         for target in list(self._waiting[root]):
             owner = resolved(target.owner)
             original = None if owner is None else getattr(owner, target.name, None)
@@ -145,20 +134,15 @@ class Installed:
             self._waiting[root].remove(target)
             if self._place(owner, target, original):
                 made[id(original)] = self._originals[id(original)]
-        if made:
-            for other in self._aliases(module, made):
-                self._replace(*other)
-            self._tell_scripts(made)
-
-    def _tell_scripts(self, made: dict[int, tuple[Any, Any]]) -> None:
+        for other in self._aliases(root, made) if made else ():
+            self._replace(*other)
         table = getattr(sys.modules.get(SCRIPTS), "_builtin_table", None) or {}
         for place, (_, wrapper) in made.items():
             if place in table:
                 table[id(wrapper)] = table[place]
-                self._kept.append(wrapper)  # no other object gets its id
 
     def _place(self, owner: Any, target: Target, original: Any) -> bool:
-        """Wrap one; whether other names of it are to be replaced as well."""
+        """Wrap one function. Return whether other names of it should be replaced as well."""
         if id(original) in self._originals:  # another target by another name
             self._replace(owner, target.name, self._originals[id(original)][1])
             return False
@@ -183,12 +167,12 @@ class Installed:
         return True
 
     def _aliases(
-        self, module: ModuleType, made: dict[int, tuple[Any, Any]]
+        self, root: str, made: dict[int, tuple[Any, Any]]
     ) -> Iterator[tuple[ModuleType, str, Any]]:
-        """Other names of wrapped functions."""
-        modules = dict.fromkeys(_public(module))
+        """Yield other names of wrapped functions."""
+        modules = dict.fromkeys(_public(sys.modules[root]))
         if self._everywhere:
-            modules |= dict.fromkeys(_others(module.__name__))
+            modules |= dict.fromkeys(_others(root))
         for other in modules:
             for name, value in list(_namespace(other).items()):
                 found = made.get(id(value))
@@ -196,12 +180,8 @@ class Installed:
                     yield other, name, found[1]
 
 
-def _is_done(spec: Any) -> bool:
-    return bool(getattr(spec.loader, "_dlprof_done", False))
-
-
 def _call_around(loader: Any, before: Callable[[], None], after: Callable[[], None]) -> None:
-    """Have the two called before and after the loader executes its module."""
+    """Call the two before and after the loader executes its module."""
     execute = getattr(loader, "exec_module", None)
     # A finder that asks the others, as numba-cuda's does, finds a loader twice.
     if execute is None or getattr(execute, "__module__", "") == __name__:
@@ -213,9 +193,7 @@ def _call_around(loader: Any, before: Callable[[], None], after: Callable[[], No
         try:
             execute(module)
         finally:
-            loader._dlprof_done = True  # noqa: SLF001 - the spec says so only after its import
             after()
-        del loader._dlprof_done  # noqa: SLF001
 
     try:
         loader.exec_module = executed
@@ -224,7 +202,7 @@ def _call_around(loader: Any, before: Callable[[], None], after: Callable[[], No
 
 
 def _public(module: ModuleType) -> Iterator[ModuleType]:
-    """A framework's module and the modules that its users reach by public names."""
+    """Yield a framework's module and the modules that its users reach by public names."""
     level, seen, root = [module], {module}, module.__name__
     for _ in range(DEEPEST):
         yield from level
@@ -241,13 +219,65 @@ def _public(module: ModuleType) -> Iterator[ModuleType]:
 
 
 def _namespace(module: ModuleType) -> dict[str, Any]:
-    """The names of a module, without waking one that loads when it is asked."""
+    """Return the names of a module, without waking one that loads lazily."""
     found: dict[str, Any] = object.__getattribute__(module, "__dict__")
     return found
 
 
 def _others(root: str) -> Iterator[ModuleType]:
-    """The modules outside the framework: the user's, and those of packages."""
+    """Yield the modules outside a framework: the user's, and those of packages."""
     for name, module in list(sys.modules.items()):
         if issubclass(type(module), ModuleType) and name.partition(".")[0] not in (root, "dlprof"):
             yield module
+
+
+class Warnings:
+    """Shows warnings of a traced call at the user's line, as without the tracer.
+
+    A warning names a frame by its level, and one level is the wrapper's. Such a warning is given
+    again at the line that called the wrapper, with the program's filters and registry.
+    """
+
+    def __init__(self) -> None:
+        warnings.filters.insert(0, OF_CALLS)  # type: ignore[attr-defined]
+        self._show = warnings._showwarnmsg  # type: ignore[attr-defined]  # noqa: SLF001
+        warnings._showwarnmsg = self.show  # type: ignore[attr-defined]  # noqa: SLF001
+        _filters_changed()
+
+    def stop(self) -> None:
+        with suppress(ValueError):
+            warnings.filters.remove(OF_CALLS)  # type: ignore[attr-defined]
+        if warnings._showwarnmsg == self.show:  # type: ignore[attr-defined]  # noqa: SLF001
+            warnings._showwarnmsg = self._show  # type: ignore[attr-defined]  # noqa: SLF001
+        _filters_changed()
+
+    def show(self, message: Any) -> None:
+        if message.filename in RUNNERS:
+            message.filename, message.lineno = "sys", 1  # as Python does without a frame
+        frame: Any = sys._getframe(1) if message.filename == FILE else None  # noqa: SLF001
+        while frame is not None and frame.f_code.co_filename != FILE:
+            frame = frame.f_back
+        while frame is not None and frame.f_code.co_filename == FILE:
+            frame = frame.f_back
+        if frame is None:
+            self._show(message)
+            return
+        # Both records would silence the warning when it is given again.
+        vars(calls).pop("__warningregistry__", None)
+        once = (str(message.message), message.category)
+        getattr(warnings, "onceregistry", {}).pop(once, None)
+        warnings.warn_explicit(
+            message.message,
+            message.category,
+            frame.f_code.co_filename,
+            frame.f_lineno,
+            frame.f_globals.get("__name__") or "<sys>",
+            frame.f_globals.setdefault("__warningregistry__", {}),
+            None,
+            message.source,
+        )
+
+
+def _filters_changed() -> None:
+    """Make :mod:`warnings` forget its decisions by the filters before."""
+    getattr(warnings, "_filters_mutated", lambda: None)()

@@ -6,7 +6,7 @@ import itertools
 import os
 import sys
 import sysconfig
-from types import CodeType, FrameType
+from types import FrameType
 
 from dlprof.probes import ALL
 
@@ -67,32 +67,29 @@ class Places:
         path = os.path.abspath(name)  # noqa: PTH100
         return not any(path.startswith(other) for other in self._others)
 
-    def own_frame(self, frame: FrameType | None) -> FrameType | None:
-        """The nearest of the user's frames from ``frame`` outwards; None if there is none."""
-        while frame is not None and not self.is_own(frame):
-            frame = frame.f_back
-        return frame
+    def line_frame(self, frame: FrameType | None) -> FrameType | None:
+        """Return the nearest of the user's frames from ``frame`` outwards.
 
-    def line_frame(self, frame: FrameType) -> FrameType | None:
-        """The user's nearest frame, or else a package's; None if a thread of Python's began it."""
-        found, at = self.own_frame(frame), frame
-        while found is None and at is not None:
-            if self._is_of_package(at.f_code.co_filename):
-                found = at
-            at = at.f_back  # type: ignore[assignment]
-        return found
+        Or else that of a package; None if a thread of Python's began the call.
+        """
+        package = None
+        while frame is not None:
+            if self.is_own(frame):
+                return frame
+            if package is None and self._is_of_package(frame.f_code.co_filename):
+                package = frame
+            frame = frame.f_back
+        return package
 
     def _is_of_package(self, name: str) -> bool:
         is_tracer = os.path.abspath(name).startswith(self._others[-1])  # noqa: PTH100
         return not is_tracer and any(folder in name.split("/") for folder in PACKAGES)
 
 
-def span(code: CodeType, instruction: int) -> tuple[int, int, int, int] | None:
-    """Where the expression stands: line, end of line, column, end of column; from Python 3.11."""
-    positions = getattr(code, "co_positions", None)
+def span(frame: FrameType) -> tuple[int, int, int, int] | None:
+    """Return the expression's first and last line and its columns; from Python 3.11."""
+    positions = getattr(frame.f_code, "co_positions", None)
     if positions is None:
         return None
-    found = next(itertools.islice(positions(), instruction // 2, None), None)
-    if found is None or None in found:
-        return None
-    return tuple(found)
+    found = next(itertools.islice(positions(), frame.f_lasti // 2, None), None)
+    return None if found is None or None in found else tuple(found)

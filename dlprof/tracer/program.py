@@ -1,4 +1,4 @@
-"""Run a program as Python does, and see to the processes that it starts."""
+"""Run a program as Python does, and trace the processes that it starts."""
 
 from __future__ import annotations
 
@@ -8,25 +8,29 @@ import functools
 import json
 import os
 import runpy
+import signal
 import subprocess
 import sys
 import types
 from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
+from multiprocessing import util
+from multiprocessing.process import BaseProcess
+from types import TracebackType
 from typing import Any
 
-from dlprof.tracer import pools
+from dlprof.tracer.calls import Tracer
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
-from dlprof.tracer.state import Tracer
-from dlprof.tracer.tracebacks import HERE, Hook, WithoutFrame
 
+HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - few imports
 MAIN = os.path.join(HERE, "__main__.py")  # noqa: PTH118
 ENDS = ("_exit", "abort", "execv", "execve")
 """Functions of ``os`` that end a process or its program at once."""
+POOLS = ("multiprocessing.pool", "torch.multiprocessing.pool")
 STARTS = ("from multiprocessing.spawn", "from multiprocessing.forkserver")
-"""How the text begins that a new process of :mod:`multiprocessing` runs."""
+"""Beginnings of the text that a new process of :mod:`multiprocessing` runs."""
 BEGIN = """\
 import sys
 path = sys.path[:]
@@ -36,9 +40,9 @@ start(*{arguments!r})
 sys.path[:] = path
 del path, start
 """
-"""What stands before it: no file of the working folder takes the place of a standard module."""
+"""Text put before it. No file of the working folder takes the place of a standard module."""
 FLAGS = frozenset(("-u", "-B", "-O", "-OO", "-b", "-d", "-q", "-v"))
-"""Options of Python that change nothing of where dlprof is found."""
+"""Options of Python that do not change where dlprof is found."""
 
 
 def start(folder: str, include: tuple[str, ...] = (), events: bool = False) -> Tracer:
@@ -49,7 +53,7 @@ def start(folder: str, include: tuple[str, ...] = (), events: bool = False) -> T
     os.register_at_fork(after_in_child=functools.partial(_begin_child, tracer))
     for name in ENDS:
         setattr(os, name, _after(tracer.finish, getattr(os, name)))
-    pools.follow(tracer)
+    _follow_pools(tracer)
     _follow_spawned((folder, include, events))
     _follow_programs({"folder": folder, "include": include, "events": events})
     return tracer
@@ -73,10 +77,26 @@ def _after(finish: Callable[[], None], end: Callable[..., Any]) -> Callable[...,
     return ended
 
 
+def _follow_pools(tracer: Tracer) -> None:
+    """Write the counts of a pool's worker before the pool ends it by a signal."""
+    original = BaseProcess._bootstrap  # type: ignore[attr-defined]  # noqa: SLF001
+
+    def end(number: int, _: object) -> None:
+        tracer.finish()
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    def begun(self: Any, *args: Any, **kwargs: Any) -> Any:
+        is_worker = getattr(self._target, "__module__", "") in POOLS
+        if is_worker and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, end)
+        return original(self, *args, **kwargs)
+
+    BaseProcess._bootstrap = functools.wraps(original)(begun)  # type: ignore[attr-defined]  # noqa: SLF001
+
+
 def _follow_spawned(arguments: tuple[object, ...]) -> None:
     """Processes that ``multiprocessing`` starts anew begin with the tracer."""
-    from multiprocessing import util
-
     original = util.spawnv_passfds
     begin = BEGIN.format(root=os.path.dirname(os.path.dirname(HERE)), arguments=arguments)  # noqa: PTH120
 
@@ -166,3 +186,32 @@ def _run_script(path: str, main: types.ModuleType) -> None:
     main.__dict__["__cached__"] = None
     code = compile(text, path, "exec", dont_inherit=True)  # without this file's future
     exec(code, main.__dict__)  # noqa: S102 - it is the program
+
+
+class WithoutFrame:
+    """A block of a function whose frame is in no traceback of the program; from Python 3.11 on."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is not None and trace is not None:
+            error.__traceback__ = trace.tb_next
+
+
+class Hook:
+    """Calls the program's ``sys.excepthook`` for the error that ends it, as Python does."""
+
+    def __init__(self) -> None:
+        self._own: Callable[..., Any] = sys.excepthook
+        sys.excepthook = self
+
+    def __call__(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        sys.excepthook = self._own
+        while trace is not None and trace.tb_frame.f_code.co_filename.startswith(HERE):
+            trace = trace.tb_next
+        error.__traceback__ = sys.last_traceback = trace
+        with WithoutFrame():
+            self._own(kind, error, trace)

@@ -14,12 +14,11 @@ from dlprof.report import terminal
 from dlprof.report.trace_document import trace_document
 from dlprof.runner.trace import completed, merged
 from dlprof.tracer import calls
-from dlprof.tracer.arrays import KEY, Kind, Kinds
+from dlprof.tracer.arrays import KEY, Kind
+from dlprof.tracer.calls import Tracer, make
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import VIEWS, Rows
-from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import declared
-from dlprof.tracer.wrappers import make
 
 ROW = {
     "file": "a.py",
@@ -147,10 +146,9 @@ def foreign_kind(device="cpu", **fields):
 )
 def test_a_wait_needs_a_queue_and_a_long_call(calls, busy_ns, idle_ns, found):
     rows = Rows(None)
-    kind = Kinds()[numpy.ndarray]
-    row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), kind)
+    row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), "numpy", "")
     key = (numpy.dtype("float32"), (3,))
-    row.numbers(key, lambda: 12)[0:3] = busy_ns, 1, 1
+    row.meet(key, 12, "cpu", 1)[0:3] = busy_ns, 1, 1
     if idle_ns:
         row.queued(key, VIEWS, (False, None), idle_ns)
     for _ in range(calls):
@@ -267,7 +265,7 @@ def test_code_of_packages_is_not_the_users_unless_it_is_included():
 def waits_of_uploads(monkeypatch, device, queued_and_slow):
     """Calls of ``torch.tensor`` that wait and that may, if each meets a queue and is slow or not."""
     turns, times = iter(queued_and_slow), iter(queued_and_slow)
-    monkeypatch.setattr(calls, "busy_at_upload", lambda probe: lambda: next(turns))
+    monkeypatch.setattr(calls, "queue_state", lambda probe: lambda: next(turns))
 
     def upload(memory):
         time.sleep(0.2 * next(times))
