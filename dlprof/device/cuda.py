@@ -19,7 +19,7 @@ LEGACY_STREAM = 1
 PER_THREAD_STREAM = 2
 
 SIMULATED_UUID = b"dlprof-simulate"
-"""How the identity of a simulated device begins; its last byte is the device's number."""
+"""Begins the identity of a simulated device; the last byte is the device's number."""
 
 LONGEST_SPIN_NS = 2_000_000_000
 
@@ -33,10 +33,10 @@ _NON_BLOCKING = 1
 _L2_CACHE_SIZE = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
 _NOT_READY = 600
 
-# As text for the driver's own compiler, so that no other one is needed; made by NVRTC 12.9, in an
-# old version of the language, which all drivers read. The kernel reads the timer until it is over.
-# An iteration takes many clocks of 0.4 ns or more. So one iteration per nanosecond never cuts a
-# spin short, and ends it if the timer stands still.
+# Text for the driver's own compiler, made by NVRTC 12.9 in an old version of the language that all
+# drivers read. The kernel reads the timer until the time is over. An iteration takes more than a
+# nanosecond. So a limit of one iteration per nanosecond never cuts a spin short, and ends it if the
+# timer stands still.
 _SPIN_PTX = rb"""
 .version 6.0
 .target sm_52
@@ -93,7 +93,7 @@ class Gpu:
         self._call("cuCtxSetCurrent", context)
         size_bytes = c_int()
         self._call("cuDeviceGetAttribute", byref(size_bytes), _L2_CACHE_SIZE, device)
-        # A simulated device names the cache of a real one, and has none that could be flushed.
+        # A simulated device reports a real one's cache size, and has no cache to flush.
         self._l2_bytes = 1 if self.is_simulated else size_bytes.value
         self._flush_address = 0
         self._is_fast = False
@@ -139,7 +139,7 @@ class Gpu:
         self._call("cuEventRecord", event, _handle(stream))
 
     def is_done(self, event: Any) -> bool:
-        """Say, without waiting, whether the work before a recorded event has been done."""
+        """Whether the work before a recorded event has been done, without waiting."""
         status = self._driver.cuEventQuery(event)
         if status != _NOT_READY:
             self._check("cuEventQuery", status)
@@ -185,7 +185,7 @@ class Gpu:
     def write(self, address: int, data: bytes, stream: int | None = None) -> None:
         """Overwrite device memory; returns when it is done.
 
-        It is done behind the work of ``stream``, or now, waiting for no stream.
+        It waits for the work of ``stream``, or without one for no stream.
         """
         stream = self._private if stream is None else stream
         buffer = ctypes.create_string_buffer(data, len(data))
@@ -211,7 +211,7 @@ class Gpu:
         self._call(name, to, source, c_size_t(size_bytes), _handle(stream))
 
     def flush_l2(self, stream: int) -> None:
-        """Queue a memset twice as large as the L2 cache, which drives everything else out."""
+        """Queue a memset twice as large as the L2 cache, so that nothing else stays in it."""
         size_bytes = 2 * self._l2_bytes
         if not self._flush_address:
             self._flush_address = self.allocate(size_bytes)
@@ -280,7 +280,7 @@ def open_gpu() -> Gpu:
 
 @functools.cache
 def _opened() -> Gpu | CudaUnavailable:
-    """Return the device, or why it cannot be used: that is not tried for each case."""
+    """Return the device, or the reason why it cannot be used."""
     devices = driver_devices()
     if isinstance(devices, str):
         return CudaUnavailable(devices)
@@ -293,7 +293,7 @@ def _opened() -> Gpu | CudaUnavailable:
 def driver_devices() -> int | str:
     """Return the number of CUDA devices by the driver alone, or why there is none.
 
-    Starts the driver in this process: a child by ``fork`` without ``exec`` cannot use CUDA then.
+    This starts the driver: afterwards, a child by ``fork`` without ``exec`` cannot use CUDA.
     """
     try:
         driver = ctypes.CDLL("libcuda.so.1")

@@ -25,7 +25,7 @@ SLOWING = {
 }
 """Reasons for low clocks that change during a run (nvml.h, nvmlClocksEventReason*).
 
-The others are settings, rest, or the power limit, to which a busy GPU keeps.
+The others are settings, rest, and the power limit of a busy GPU.
 """
 RECENT_NS = 1_000_000_000
 
@@ -34,7 +34,7 @@ def read(since_ns: int | None = None) -> Reading:
     """Return the state of every GPU now, or the reason why it cannot be read.
 
     Clocks are in MHz. ``busy_processes`` counts the processes of other programs that ran a kernel
-    ``since_ns``, by the clock of the day; by default in the last second.
+    ``since_ns`` (``time.time_ns``), by default in the last second.
     """
     since_us = (time.time_ns() - RECENT_NS if since_ns is None else since_ns) // 1000
     try:
@@ -54,7 +54,7 @@ def read(since_ns: int | None = None) -> Reading:
 
 
 def watch(run: Callable[[], None], gpu: Any) -> str | None:
-    """Call ``run``; return what spoils measurements on ``gpu`` meanwhile, None for nothing."""
+    """Call ``run``. Return the trouble on ``gpu`` meanwhile; None if there is none."""
     if gpu is None or gpu.is_simulated:
         run()
         return None
@@ -65,7 +65,7 @@ def watch(run: Callable[[], None], gpu: Any) -> str | None:
 
 
 def trouble(before: Reading, after: Reading, uuid: str) -> str | None:
-    """Return what spoils measurements between two readings; None for nothing.
+    """Return the trouble for measurements between two readings; None if there is none.
 
     Only the GPU with this ``uuid`` counts. Every GPU counts if NVML lists none by that name: a GPU
     and its MIG instances have different names.
@@ -106,8 +106,8 @@ def _gpu(nvml: Any, index: int, since_us: int) -> dict[str, Any]:
 def _busy_processes(nvml: Any, handle: Any, since_us: int) -> int | None:
     """Return how many processes of other programs ran kernels; None if that is unknown.
 
-    NVML has no answer for an instance of MIG, or where none ran. It lists processes by the host's
-    numbers, which are unknown in most containers.
+    NVML does not answer for an instance of MIG, or if no process ran. It gives the host's process
+    ids, which are unknown in most containers.
     """
     samples = _ask(nvml, "nvmlDeviceGetProcessUtilization", handle, since_us)
     if samples is None:
@@ -135,7 +135,7 @@ def _parent_of(pid: int) -> int:
 
 
 def _ask(nvml: Any, question: str, *arguments: Any) -> Any:
-    """Return NVML's answer; None if it has none, or does not know the question."""
+    """Return NVML's answer; None if it has none or lacks the function."""
     try:
         return getattr(nvml, question)(*arguments)
     except (AttributeError, nvml.NVMLError):

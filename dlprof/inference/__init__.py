@@ -11,7 +11,7 @@ from dlprof.inference.onnxruntime import OnnxRuntimeSteps
 from dlprof.inference.torch import TorchSteps, TorchTensorRTSteps
 
 PREFIX = "step:"
-"""Of a source of probes: it and JSON name a framework and a model."""
+"""Begins a source of steps; JSON with the framework and the model follows."""
 
 KNOWN: Mapping[str, type[Steps]] = {
     kind.name: kind for kind in (TorchSteps, OnnxRuntimeSteps, TorchTensorRTSteps)
@@ -19,17 +19,17 @@ KNOWN: Mapping[str, type[Steps]] = {
 
 
 def reference(framework: str, model_file: str = "", threads: int = 0) -> str:
-    """The source of the steps of ``framework``, as :func:`dlprof.worker.loading.load` takes it."""
+    """Return the source of a framework's steps, for :func:`dlprof.worker.loading.load`."""
     return PREFIX + json.dumps({"framework": framework, "model": model_file, "threads": threads})
 
 
 def name_of(framework: str, model_file: str = "") -> str:
-    """What the steps are called: ``torch``, or ``onnxruntime:net.onnx`` with a model's file."""
+    """Return the name of steps: ``torch``, or ``onnxruntime:net.onnx`` with a model's file."""
     return f"{framework}:{PurePath(model_file).name}" if model_file else framework
 
 
 def load(source: str) -> Steps:
-    """The steps of a source that :func:`reference` wrote."""
+    """Return the steps of a source that :func:`reference` wrote."""
     fields = json.loads(source.removeprefix(PREFIX))
     kind = KNOWN[fields["framework"]]
     members = {

@@ -1,7 +1,7 @@
-"""The contract of steps: how one framework runs a model, and where its output goes.
+"""The contract of steps: one framework runs a model and puts the output somewhere.
 
-A step takes one input and gives one output. A *strategy* says what is done with the output's
-memory. It is source text: ``setup`` makes the buffers for one shape, ``code`` is one step, which
+A step takes one input and gives one output. A *strategy* decides about the output's memory. It is
+source text: ``setup`` makes the buffers for one shape, ``code`` is one step, which
 takes ``{x}`` and leaves its output in ``y``. Both are statements. They may use the model, the input
 ``x``, and ``output``, an earlier output of the same shape.
 
@@ -52,12 +52,12 @@ ONNX_MODEL_BASE64 = (
 def strategy(
     name: str, code: str, setup: str = "", devices: tuple[str, ...] = ANY_DEVICE
 ) -> Import:
-    """A strategy as the catalog holds it: an import of the framework's own input."""
+    """Return a strategy as the catalog holds it: an import of the framework's own input."""
     return Import(name, (Protocol.STEP,), code, devices, setup=setup)
 
 
 class Allocated(NamedTuple):
-    """What a framework counted over several calls."""
+    """Allocations that a framework counted over several calls."""
 
     calls: int
     size_bytes: int
@@ -65,7 +65,7 @@ class Allocated(NamedTuple):
 
 
 class Steps(Probe):
-    """How one framework runs a model. ``model_file`` is the user's, empty for the built-in one.
+    """A framework that runs a model. ``model_file`` is the user's, empty for the built-in one.
 
     It stands in the catalog like a :class:`~dlprof.probes.base.Probe`, with strategies as imports.
     It says nothing of conversions.
@@ -81,11 +81,11 @@ class Steps(Probe):
     """Ending of this framework's model files."""
 
     def create(self, spec: ArraySpec, seed: int = 0) -> str:
-        """Source text that makes the input of ``spec`` into ``x``; ``seed`` gives other values."""
+        """Return source text that makes an input ``x`` of ``spec``, with values by ``seed``."""
         raise NotImplementedError
 
     def load(self, spec: ArraySpec) -> str:
-        """Source text that loads the model; runs after ``create``."""
+        """Return source text that loads the model; it runs after ``create``."""
         raise NotImplementedError
 
     def check(self, namespace: dict[str, Any]) -> None:
@@ -98,7 +98,7 @@ class Steps(Probe):
         """Raise :class:`Unsupported` if a strategy does not exist on ``device``."""
 
     def read(self, name: str) -> str:
-        """Source text that reads every value of ``y``, and so waits for it."""
+        """Return source text that reads every value of ``y``, and so waits for it."""
         raise NotImplementedError
 
     def ready(self, device: str) -> None:
@@ -114,7 +114,7 @@ class Steps(Probe):
         return self.framework.to_numpy(array)
 
     def count(self, device: str, run: Callable[[], object]) -> Allocated:
-        """The memory that the framework's own allocator hands out while ``run`` runs.
+        """Return what the framework's own allocator hands out during ``run``.
 
         Raises :class:`Unsupported` if the framework does not count.
         """

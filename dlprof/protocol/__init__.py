@@ -1,1 +1,1 @@
-"""What the parent and the worker in the measured interpreter both use."""
+"""Messages and statements that the parent and the worker both use."""

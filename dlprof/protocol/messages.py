@@ -12,36 +12,35 @@ AFTER_DROP = "lifetime after drop"
 SOURCE_AFTER_DROP = "lifetime source after drop"
 """The stage that reads a source after its result is gone."""
 SAME = "same"
-"""A source that has its values still, after its result is gone."""
+"""A source that still has its values after its result is gone."""
 
 ASKED_OTHERWISE = "other export"
-"""The event of a handshake in which dlprof itself asks, after a request was refused."""
+"""The event of a handshake in which dlprof asks again, after a request was refused."""
 REFUSED = "refused"
-"""The part that says why a conversion was refused: what follows may end the process."""
+"""The part with the reason of a refusal, sent before steps that may end the process."""
 IMPORTED_OTHERWISE = "other import"
-"""The consumer's import of what that export gave."""
+"""The consumer's import of that export."""
 
 NO_CUPTI = "cupti-python is not installed: pip install cupti-python"
-"""Why there is no trace."""
+"""The reason for no trace."""
 
 FAULTY = "the probe is faulty"
 FAILED_IN = "dlprof or a probe failed in"
-"""How the reason begins of a case that says nothing about a framework."""
+"""Begins the reason of a case that says nothing about a framework."""
 
 SAME_ERROR = 24
-"""Characters of a refusal that tell it from another one of the same path."""
+"""Characters by which refusals of one path are told apart."""
 OTHER_VALUES = "other values"
-"""What becomes of a plain array after refusals, if it is converted still."""
+"""The answer for a plain array that is still converted after refusals."""
 
 NO_ARRAY = "the call leaves no array behind"
-"""Why an instrument has nothing to look at."""
-"""Why a difference proves nothing."""
+"""The reason why an instrument has nothing to look at."""
 
 LONGEST = 2000
 
 
 def words(error: BaseException) -> str:
-    """The type and the message of an error, cut if it is very long."""
+    """Return the type and the message of an error, cut if it is very long."""
     kind = type(error).__name__
     try:
         text = str(error).strip()
@@ -53,15 +52,15 @@ def words(error: BaseException) -> str:
 
 
 def verdict(word: str, evidence: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
-    """The answer of an instrument; its evidence holds the ``reason`` if there is one."""
+    """Return the answer of an instrument, with the ``reason`` in its evidence."""
     return {"verdict": word, "evidence": {**evidence, **({"reason": reason} if reason else {})}}
 
 
 def unknown(reason: str) -> dict[str, Any]:
-    """The answer of an instrument that cannot tell."""
+    """Return the answer of an instrument that cannot tell."""
     return verdict("unknown", {}, reason)
 
 
 def no_trace(reason: str) -> dict[str, Any]:
-    """The answer of the instrument *trace* that could record nothing."""
+    """Return the answer of the instrument *trace* that could record nothing."""
     return verdict("no trace", {}, reason)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import copy
 import json
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -18,14 +17,14 @@ from typing import Any, ClassVar
 ARRAY = "x"
 """The source's name in the measured code."""
 STANDARD = ("asarray", "from_dlpack")
-"""Functions of which the array API standard says what ``copy`` means."""
+"""Functions whose ``copy`` the array API standard defines."""
 STATEMENT = "statement"
 """The name of the import that is a user's own statement."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One framework of a conversion. ``probe`` says where its own probe is found, if it has one.
+    """One framework of a conversion. ``probe`` refers to its own probe, if it has one.
 
     ``wait`` is source text that waits for an object of a framework without a probe.
     """
@@ -93,7 +92,7 @@ def leading_imports(setup: str) -> str:
 
 
 def parse(text: str) -> ast.expr:
-    """The expression. Raises :class:`FaultyStatement` for any other text."""
+    """Return the expression. Raises :class:`FaultyStatement` for any other text."""
     if not text.strip():
         raise FaultyStatement("the statement is empty")
     try:
@@ -109,21 +108,16 @@ def parse(text: str) -> ast.expr:
 
 
 def names(tree: ast.expr) -> list[str]:
-    """The names that the expression reads, in their order."""
+    """Return the names that the expression reads, in their order."""
     found = sorted(_names(tree), key=lambda name: (name.lineno, name.col_offset))
     return list(dict.fromkeys(name.id for name in found))
 
 
-def normal(name: str) -> str:
-    """``name`` as Python reads it: identifiers are compared in form NFKC (PEP 3131)."""
-    return unicodedata.normalize("NFKC", name)
-
-
 def promise_of(text: str) -> str | None:
-    """What the keywords of a statement's outermost call ask for: "copy", "view" or nothing.
+    """Return what the keywords of the outermost call request: "copy", "view" or None.
 
-    ``copy=True`` asks any function for a copy, and ``may_alias=False`` asks ``jax.device_put``.
-    ``copy=False`` forbids one in the array API standard alone: elsewhere it may mean "if needed".
+    ``copy=True`` requests a copy of any function, and ``may_alias=False`` of ``jax.device_put``.
+    ``copy=False`` forbids one only by the array API standard: elsewhere it may mean "if needed".
     """
     call = parse(text)
     if not isinstance(call, ast.Call):
@@ -139,7 +133,7 @@ def promise_of(text: str) -> str | None:
 
 
 def check_source(tree: ast.expr, source: str) -> None:
-    """Raise :class:`FaultyStatement` unless ``source``, in normal form, is the array's one name."""
+    """Raise :class:`FaultyStatement` unless ``source`` is the array's one name."""
     if not source.isidentifier():
         raise FaultyStatement(f"the source must be a name, not {source!r}")
     if source not in names(tree):
@@ -155,13 +149,13 @@ def check_source(tree: ast.expr, source: str) -> None:
 
 
 def whole(text: str, source: str) -> Cut:
-    """The statement in one piece: the source itself is handed over."""
+    """Return the statement in one piece: the source itself is handed over."""
     tree = parse(text)
     return Cut("{x}", _template(tree, list(_uses(tree, source))))
 
 
 def cuts(text: str, source: str) -> Iterator[Cut]:
-    """The ways to cut a statement in two, innermost export first.
+    """Yield the ways to cut a statement in two, innermost export first.
 
     None if the statement uses the source more than once: it is not handed over once.
     """
@@ -190,7 +184,7 @@ def _names(tree: ast.expr) -> Iterator[ast.Name]:
 
 
 def _bound(tree: ast.expr) -> set[str]:
-    """The names that the expression binds itself."""
+    """Return the names that the expression binds itself."""
     stored = {name.id for name in _names(tree) if not isinstance(name.ctx, ast.Load)}
     return stored | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
 
@@ -200,7 +194,7 @@ def _uses(tree: ast.expr, source: str) -> Iterator[ast.Name]:
 
 
 def _around(tree: ast.expr, inner: ast.expr) -> list[ast.expr]:
-    """The expressions between ``inner`` and the whole, both excluded, innermost first."""
+    """Return the expressions between ``inner`` and the whole, innermost first."""
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     found: list[ast.expr] = []
     node: ast.AST = inner
@@ -226,7 +220,7 @@ _LATER = (
 
 
 def _template(tree: ast.expr, places: Sequence[ast.expr]) -> str:
-    """``tree`` as text with ``{x}`` in these places, ready for ``str.format``."""
+    """Return ``tree`` as text with ``{x}`` in these places, ready for ``str.format``."""
     at = [index for index, node in enumerate(ast.walk(tree)) if node in places]
     changed = copy.deepcopy(tree)
     nodes = list(ast.walk(changed))

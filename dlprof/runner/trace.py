@@ -101,7 +101,8 @@ class Row(Model):
 class Process(Model):
     """A process of the program. ``wall_ns`` is how long it was counted.
 
-    ``ended`` is false if it was killed, or still runs.     """
+    ``ended`` is false if it was killed, or still runs.
+    """
 
     pid: Whole
     argv: list[str] = Field(default_factory=list)

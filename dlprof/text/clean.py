@@ -1,4 +1,4 @@
-"""Make text from outside fit to be shown: names, codes and error messages may be hostile."""
+"""Make text from outside harmless: names, codes and error messages may be hostile."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 LONGEST = 400
 MOST_BEGUN = 8
-"""A message lists so many names that begin with a wrong word."""
+"""The most names that a message lists for the beginning of a word."""
 MOST_NAMED = 3
 HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-"""Unicode categories that steer a terminal or a line instead of standing in it."""
+"""Unicode categories of characters that steer a terminal or a line."""
 KEPT = "\n\t"
-"""What source text and messages may hold beside printable characters."""
+"""Characters that source text and messages may hold besides printable ones."""
 
 
 def clean(text: str, longest: int = LONGEST) -> str:
-    """One line of ``text``: control, format and surrogate characters escaped, the rest cut off."""
+    """Return one line of ``text``, cut, with control and format characters escaped."""
     shown = _escaped(text[: longest + 1])
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
 def sanitised(content: Any) -> Any:
-    """JSON content in which no text steers a terminal: hidden characters but line ends are escaped.
+    """Return JSON content with hidden characters escaped, except line ends and tabs.
 
-    What comes from a file or from a worker passes here once, where it enters.
+    Content of a file or a worker passes here once, where it enters.
     """
     if isinstance(content, str):
         return _escaped(content, KEPT)
@@ -48,8 +48,9 @@ def _escaped(text: str, kept: str = "") -> str:
 
 
 def without_any_command(text: str, is_json: bool = False) -> str:
-    """``text`` without what GitHub's runner takes for a command: ``::name::`` where a line begins,
-    and ``##[name]`` anywhere. JSON says the same, as no line of it begins with a text.
+    """Return ``text`` without commands of GitHub's runner.
+
+    These are ``::name::`` at the start of a line, and ``##[name]`` anywhere.
     """
     if is_json:
         return text.replace("##[", "#\\u0023[")
@@ -61,10 +62,10 @@ def without_any_command(text: str, is_json: bool = False) -> str:
 
 
 def first_line(text: str | None) -> str:
-    """The first line of a reason, cleaned, with a mark if there are more.
+    """Return the first line of a reason, cleaned, with a mark if there are more.
 
-    A line that ends in a colon only announces what comes: the next one belongs to it. A line
-    without a letter is a rule, as above and below the import errors of CuPy.
+    The next line belongs to a line that ends in a colon. A line without a letter is skipped: CuPy
+    puts rules around its import errors.
     """
     lines = [line.strip() for line in (text or "").splitlines() if any(map(str.isalnum, line))]
     if not lines:
@@ -76,27 +77,27 @@ def first_line(text: str | None) -> str:
 
 
 def first_words(text: str, most: int) -> str:
-    """So many words of ``text`` in one line, with a mark if there are more."""
+    """Return the first words of ``text`` in one line, with a mark if there are more."""
     words = text.split()
     return " ".join(words[:most]) + (" …" if len(words) > most else "")
 
 
 def listed(names: Iterable[str]) -> str:
-    """The first of ``names``, and how many more there are."""
+    """Return the first of ``names``, and the number of others."""
     found = list(names)
     more = len(found) - MOST_NAMED
     return ", ".join(found[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def counted(count: int, what: str = "case") -> str:
-    """``1 case``, ``1,200 cases``."""
+    """Return a number with its noun: ``1 case``, ``1,200 cases``."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def nearest(word: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:
-    """``did you mean 'view'?``; ``otherwise``, or all that are known, where none is near.
+    """Return ``did you mean 'view'?``; ``otherwise`` or all known names if none is near.
 
-    If the word is the beginning of a few names, these are meant.
+    A word that begins a few names means these.
     """
     from difflib import get_close_matches  # only a wrong word waits for it
 

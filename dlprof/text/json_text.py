@@ -1,4 +1,4 @@
-"""JSON as its standard has it: no NaN, no infinity, and nothing that steers a terminal."""
+"""Standard JSON: without NaN, infinity, and text that steers a terminal."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dlprof.text.clean import sanitised
 DEEPEST = 64
 """Levels of a value without a fixed form. Evidence has four."""
 ESCAPED = re.compile(r"\\[bfru]")
-"""How JSON may write what :func:`sanitised` escapes."""
+"""Escapes of JSON for characters that :func:`sanitised` escapes."""
 
 
 def loads(text: str) -> Any:
-    """One value, :func:`sanitised`. Words that JSON does not know (``NaN``) are None.
+    """Return one value, :func:`sanitised`. Words that JSON lacks (``NaN``) become None.
 
     Raises ValueError for a text that is not JSON, and RecursionError for one nested too deeply.
     """
@@ -28,7 +28,7 @@ def loads(text: str) -> Any:
 
 
 def dump(content: Any) -> str:
-    """``content`` as one line of JSON; what is not finite is ``null``."""
+    """Return ``content`` as one line of JSON, with ``null`` for NaN and infinity."""
     try:
         return json.dumps(content, allow_nan=False)
     except ValueError:
@@ -36,9 +36,9 @@ def dump(content: Any) -> str:
 
 
 def finite(value: Any, levels: int = 1000) -> Any:
-    """``value`` with None for every number that JSON cannot hold.
+    """Return ``value`` with None for every number that JSON cannot hold.
 
-    Raises ValueError where it is nested deeper than so many ``levels``.
+    Raises ValueError if it is nested deeper than ``levels``.
     """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -52,4 +52,4 @@ def finite(value: Any, levels: int = 1000) -> Any:
 
 
 Free = Annotated[Any, BeforeValidator(lambda value: finite(value, DEEPEST))]
-"""A value without a fixed form: what a model holds of it is JSON."""
+"""A value without a fixed form, as JSON."""

@@ -1,4 +1,4 @@
-"""Text from outside in GitHub-flavored Markdown: it makes no markup, no link and no mention."""
+"""Text from outside in GitHub-flavored Markdown, without markup, links and mentions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _BACKTICKS = re.compile(r"`+")
 
 
 def prose(text: str) -> str:
-    """``text`` in the middle of a line or in a cell: none of it is markup."""
+    """Return ``text`` for a line or a cell, without markup."""
     shown = " ".join(text.split())
     return _MARKUP.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), shown)
 
 
 def code(text: str) -> str:
-    """``text`` as a code span that may stand in a cell."""
+    """Return ``text`` as a code span that may stand in a cell."""
     shown = " ".join(text.splitlines()).replace("|", "\\|")
     fence = "`" * (_longest_run(shown) + 1)
     pad = " " if not shown.strip() or "`" in (shown[0], shown[-1]) else ""
@@ -25,7 +25,7 @@ def code(text: str) -> str:
 
 
 def block(text: str, language: str = "") -> str:
-    """Lines of code or output; the fence is longer than any within."""
+    """Return lines of code or output in a fence that is longer than any within."""
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 

@@ -11,21 +11,21 @@ from dlprof.errors import NoReproducer
 
 UNREADABLE = "the session's source text is not Python"
 NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What ``ast.parse`` and ``compile`` raise."""
+"""Errors of ``ast.parse`` and ``compile``."""
 
 
 def block(*parts: str) -> str:
-    """The parts under each other, without the empty ones."""
+    """Return the parts under each other, without the empty ones."""
     return "\n".join(part for part in parts if part.strip())
 
 
 def inside(text: str) -> str:
-    """``text`` one step to the right."""
+    """Return ``text`` indented one step."""
     return textwrap.indent(text, "    ")
 
 
 def parsed(text: str, mode: Literal["exec", "eval"] = "exec") -> ast.Module:
-    """The statements of ``text``. Raises :class:`NoReproducer` where it is not Python."""
+    """Return the statements of ``text``. Raises :class:`NoReproducer` if it is not Python."""
     try:
         tree = ast.parse(text, mode=mode)
     except NOT_PYTHON as error:
@@ -34,17 +34,17 @@ def parsed(text: str, mode: Literal["exec", "eval"] = "exec") -> ast.Module:
 
 
 def plain(text: str) -> str:
-    """The statements of ``text``, each on a line of its own."""
+    """Return the statements of ``text``, each on a line of its own."""
     return ast.unparse(parsed(text))
 
 
 def used(text: str) -> set[str]:
-    """The names in a text."""
+    """Return the names in a text."""
     return {node.id for node in ast.walk(parsed(text)) if isinstance(node, ast.Name)}
 
 
 def made(text: str) -> set[str]:
-    """The names that a text assigns, and those of its functions."""
+    """Return the names that a text assigns, and those of its functions."""
     nodes = list(ast.walk(parsed(text)))
     names = (one for one in nodes if isinstance(one, ast.Name))
     stored = {one.id for one in names if isinstance(one.ctx, ast.Store)}
@@ -52,13 +52,13 @@ def made(text: str) -> set[str]:
 
 
 def merged(texts: Iterable[str]) -> str:
-    """The statements of several setups, each once."""
+    """Return the statements of several setups, each once."""
     statements = (ast.unparse(one) for text in texts for one in parsed(text).body)
     return "\n".join(dict.fromkeys(statements))
 
 
 def needed(setup: str, names: set[str]) -> str:
-    """``setup`` without the imports of what is not among ``names`` and not used by the rest."""
+    """Return ``setup`` without imports that neither ``names`` nor the rest of it use."""
     kept: list[str] = []
     for statement in reversed(parsed(setup).body):
         text = ast.unparse(statement)
@@ -72,7 +72,7 @@ def needed(setup: str, names: set[str]) -> str:
 
 
 def imported(setup: str) -> dict[str, str]:
-    """The modules that a setup imports, and the names that they have there."""
+    """Return the modules that a setup imports, with their names there."""
     return {
         alias.name: alias.asname or alias.name
         for statement in parsed(setup).body

@@ -134,8 +134,8 @@ class Calls(dict[type, "Kind | None"]):
         if kind is memoryview:
             return VIEW
         found = self.tracer.kinds[kind]
-        if found is None or found is CAPSULE:
-            return found
+        if found is None:
+            return None
         if found.is_buffer:
             converts = self.target.takes_buffers
         elif found.framework == self.target.framework:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from dlprof.device import cuda
-from dlprof.simulated.build import LIBRARY, driver_folder
+from dlprof.simulated.environment import LIBRARY, driver_folder
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from dlprof.errors import MissingDevice
-from dlprof.simulated import build
+from dlprof.simulated import environment
 
 
 def belong_to_others(_, monkeypatch):
@@ -27,13 +27,13 @@ FOREIGN = pytest.mark.parametrize(
 @pytest.mark.parametrize("file", [False, True], ids=["folder", "file"])
 def test_a_library_that_others_can_have_built_is_not_loaded(tmp_path, monkeypatch, done, why, file):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(build, "build", lambda _, folder: write_empty(folder))
-    kept = build.driver_folder()
-    done(kept / build.LIBRARY if file else kept, monkeypatch)
+    monkeypatch.setattr(environment, "build", lambda _, folder: write_empty(folder))
+    kept = environment.driver_folder()
+    done(kept / environment.LIBRARY if file else kept, monkeypatch)
     with pytest.raises(MissingDevice, match=why):
-        build.driver_folder()
+        environment.driver_folder()
 
 
 def write_empty(folder):
-    for name in (build.LIBRARY, build.NVML):
+    for name in (environment.LIBRARY, environment.NVML):
         (folder / name).touch()

@@ -11,7 +11,7 @@ from ctypes import byref, c_int, c_size_t, c_uint64, c_void_p
 
 import pytest
 
-from dlprof.simulated.build import LIBRARY, NVML, driver_folder
+from dlprof.simulated.environment import LIBRARY, NVML, driver_folder
 
 NOT_READY, ILLEGAL_ADDRESS, NOT_SUPPORTED, INVALID_HANDLE = 600, 700, 801, 400
 NON_BLOCKING = 1

@@ -22,7 +22,7 @@ from dlprof.runner.request import request_of
 from dlprof.runner.session import SIMULATED
 from dlprof.runner.worker_client import child_environment
 from dlprof.simulated import environment as simulated
-from dlprof.simulated.build import LIBRARY
+from dlprof.simulated.environment import LIBRARY
 from dlprof.ticket.ticket import ticket
 
 NO_SCRIPT = "the session is made by hand"
