@@ -17,7 +17,6 @@ from dlprof.protocol.statement import (
     check_setup,
     check_source,
     leading_imports,
-    normal,
     parse,
 )
 from dlprof.runner.axes import simulated_in
@@ -53,7 +52,6 @@ def request_for(
     Raises :class:`UsageError` for text that makes no sense, and :class:`Unmeasured` if the setup
     fails.
     """
-    source = None if source is None else normal(source)
     check(statement, setup, source)
     python, probe_files = values["python"], values["probes"]
     simulated = simulated_in(values["devices"])
