@@ -1,6 +1,6 @@
-"""What continuous integration reads: a session as checks, JUnit XML, and GitHub's annotations.
+"""Forms for continuous integration: checks of a session, JUnit XML, and GitHub's annotations.
 
-Of JUnit there is no standard; the elements are those of the Ant task that all readers know:
+JUnit has no standard; the elements are those of the Ant task that all readers know:
 ``testsuites``, ``testsuite``, ``testcase`` with at most one of ``failure``, ``error`` and
 ``skipped``.
 """
@@ -23,7 +23,7 @@ from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Sess
 from dlprof.text.clean import first_line
 
 Verdict = Literal["passed", "failed", "error", "skipped"]
-"""Of a check: ``error`` has no answer and must not pass; ``skipped`` may pass."""
+"""An ``error`` has no answer and must not pass; ``skipped`` may pass."""
 NEEDS_CUDA_BUILDS = (
     "a simulated device needs CUDA builds of the frameworks: name their environment by --python"
 )
@@ -42,14 +42,14 @@ Fails = Callable[[FindingRecord], bool]
 class Check:
     """One test case of JUnit.
 
-    ``kind`` is the word or the rule by which it did not pass, ``said`` one line, ``text`` more.
+    ``kind`` is the word or the rule by which it did not pass, ``line`` one line, ``text`` more.
     """
 
     suite: str
     name: str
     outcome: Verdict = "passed"
     kind: str = ""
-    said: str = ""
+    line: str = ""
     text: str = ""
 
 
@@ -74,31 +74,30 @@ def checks(session: Session, fails: Fails = lambda _: False) -> Iterator[Check]:
 
 
 def run_checks(session: Session) -> Iterator[Check]:
-    """Whether something was measured, to the end."""
-    outcome: Verdict = "passed" if _is_measured(session.results) else "error"
-    kind, said = "nothing measured", "Nothing was measured."
+    """Yield whether the run measured a case, whether it ended, and what it left out."""
     text = SIMULATED if session.simulated else ""
-    yield Check(RUN, "something was measured", outcome, kind, said, text)
-    outcome = "passed" if session.complete else "error"
-    said = "The run was stopped before its end."
-    yield Check(RUN, "it came to its end", outcome, "stopped", said)
+    outcomes: tuple[Verdict, Verdict] = ("error", "passed")
+    outcome, line = outcomes[_is_measured(session.results)], "Nothing was measured."
+    yield Check(RUN, "something was measured", outcome, "nothing measured", line, text)
+    line = "The run was stopped before its end."
+    yield Check(RUN, "it came to its end", outcomes[session.complete], "stopped", line)
     for line in session.left_out:
         yield Check(RUN, line, "skipped", "left out", line, line)
 
 
 def expectation_checks(header: Header, unchecked: Verdict = "error") -> Iterator[Check]:
-    """One for each expectation; ``unchecked`` is the outcome of one that could not be checked."""
+    """Yield one for each expectation; ``unchecked`` is the outcome if it could not be checked."""
     for one in header.expectations:
         if one.verdict == MET:
             yield Check(EXPECTATIONS, one.text)
             continue
-        said = f"expected {one.text}: {one.verdict}{f' ({one.reason})' if one.reason else ''}"
+        line = f"expected {one.text}: {one.verdict}{f' ({one.reason})' if one.reason else ''}"
         outcome = "failed" if one.verdict == MISSED else unchecked
-        yield Check(EXPECTATIONS, one.text, outcome, one.verdict, said, said)
+        yield Check(EXPECTATIONS, one.text, outcome, one.verdict, line, line)
 
 
 def check_measured(results: Sequence[Result], simulated: int = 0) -> None:
-    """Raise :class:`Unmeasured` where no case has a time, or an answer where none is taken."""
+    """Raise :class:`Unmeasured` if no case has a time, or an answer if no times are taken."""
     if _is_measured(results):
         return
     reasons = [one.reason or "".join(map(str, one.notes[:1])) for one in results]
@@ -108,9 +107,9 @@ def check_measured(results: Sequence[Result], simulated: int = 0) -> None:
 
 
 def _is_measured(results: Sequence[Result]) -> bool:
-    """Of a run's own arrays, if it has some; what was only surveyed says nothing of these."""
+    """Whether a case of a run's own arrays was measured; without such arrays, one of a survey."""
     own = [one for one in results if not one.case.survey] or results
-    # Where nothing says when a result is ready, the host's time is all.
+    # Some results never say when they are ready: then the host's time is all.
     return any(one.host_time is not None or CaseView(0, one).is_measured for one in own)
 
 
@@ -122,9 +121,9 @@ def _case_check(path: Path, array: str, findings: Sequence[FindingRecord], fails
     if result.fault:
         return Check(suite, name, "error", FAULT, result.fault, result.fault)
     if result.status != "ok":
-        said = f"{result.status}: {path.reason}"
+        line = f"{result.status}: {path.reason}"
         outcome: Verdict = "error" if result.status in ("crashed", "timeout") else "skipped"
-        return Check(suite, name, outcome, result.status, said, said)
+        return Check(suite, name, outcome, result.status, line, line)
     first = f"{path.result} {path.brief_time}".strip()
     return Check(suite, name, text="\n".join((first, *(one.line for one in findings))))
 
@@ -132,19 +131,16 @@ def _case_check(path: Path, array: str, findings: Sequence[FindingRecord], fails
 def _survey_check(
     pair: str, cases: Sequence[CaseView], findings: Sequence[FindingRecord], fails: Fails
 ) -> Check:
-    """All small arrays of a pair together: a line for each would hide the cases."""
-    told = {id(one): one for one in findings}.values()
-    if bad := [finding for finding in told if fails(finding)]:
+    """Return one check for all small arrays of a pair: one for each would hide the cases."""
+    unique = {id(one): one for one in findings}.values()
+    if bad := [finding for finding in unique if fails(finding)]:
         return _failed(pair, SURVEY, bad)
     if faults := [case.result.fault for case in cases if case.result.fault]:
         return Check(pair, SURVEY, "error", FAULT, first_line(faults[0]), "\n".join(faults))
     if untried := sum(case.result.status == "skipped" for case in cases):
-        said = f"{untried:,} of {len(cases):,} arrays were not tried"
-        return Check(pair, SURVEY, "error", "skipped", said, said)
-    if all(case.result.refused_at == "create" for case in cases):
-        said = "no array could be made"
-        return Check(pair, SURVEY, "error", "unmade", said, cases[0].result.reason or said)
-    return Check(pair, SURVEY, text="\n".join(one.line for one in told))
+        line = f"{untried:,} of {len(cases):,} arrays were not tried"
+        return Check(pair, SURVEY, "error", "skipped", line, line)
+    return Check(pair, SURVEY, text="\n".join(one.line for one in unique))
 
 
 def _failed(suite: str, name: str, bad: Sequence[FindingRecord]) -> Check:
@@ -155,7 +151,7 @@ def _failed(suite: str, name: str, bad: Sequence[FindingRecord]) -> Check:
 def github(problems: Iterable[Problem], checks: Iterable[Check] = ()) -> str:
     """Return annotations, a line each: one for each failed check, and for each problem."""
     failed = [check for check in checks if check.outcome in ("failed", "error")]
-    lines = [_command("error", one.kind, f"{one.name}: {one.said}") for one in failed]
+    lines = [_command("error", one.kind, f"{one.name}: {one.line}") for one in failed]
     for problem in problems:
         message = "\n".join((problem.sentence, *problem.advice, *problem.codes[:3]))
         lines.append(_command(LEVELS[problem.severity], problem.rule, message))
@@ -173,10 +169,9 @@ def _escaped(text: str) -> str:
 
 
 def junit(title: str, checks: Iterable[Check]) -> str:
-    """Return one XML document with a suite for each pair, and a line end.
+    """Return one XML document with a suite for each pair.
 
-    What XML cannot hold was escaped when the session was read. Single cases have no time attribute,
-    since that is the time of a test and not of the call it measured.
+    Characters that XML cannot hold were escaped when the session was read.
     """
     from xml.etree import ElementTree as ET
 
@@ -189,7 +184,7 @@ def junit(title: str, checks: Iterable[Check]) -> str:
         for check in found:
             case = ET.SubElement(suite, "testcase", name=check.name, classname=check.suite)
             if tag := ELEMENTS.get(check.outcome):
-                ET.SubElement(case, tag, message=check.said, type=check.kind).text = check.text
+                ET.SubElement(case, tag, message=check.line, type=check.kind).text = check.text
             elif check.text:
                 ET.SubElement(case, "system-out").text = check.text
     ET.indent(root, " ")

@@ -60,7 +60,7 @@ TONES: dict[str, Tone] = {
 }
 DIRECTIONS = (WORSE_CHANGE, LOST, OTHER, BETTER)
 MOST_COLUMNS = 6
-"""Environments of the first screen. If there are more: the ends, and the newest that differ."""
+"""Environments of the first screen: the oldest and the newest."""
 STAR = f"{BY_ADDRESS} The address of the array decides: at others it is a copy, or refused."
 
 CaseTime = tuple[Compared, Time | None]
@@ -401,7 +401,7 @@ def checks_of(comparison: Comparison, unsure: int | None = None) -> tuple[Check,
 def environments_document(found: Environments) -> Document:
     """Show the paths that differ between environments first, and in full every path."""
     differ, same = found.rows[: found.different], found.rows[found.different :]
-    first = (_paths_table(one, MOST_COLUMNS) for one in found.of_pairs(differ))
+    first = (_paths_table(one, is_first=True) for one in found.of_pairs(differ))
     parts = {"Paths that differ": differ, "Paths that are the same": same}
     tables = {name: tuple(map(_paths_table, found.of_pairs(rows))) for name, rows in parts.items()}
     has_star = any(BY_ADDRESS in cell.word for row in found.rows for cell in row.cells.values())
@@ -431,9 +431,11 @@ def _difference(found: Environments) -> Answer:
     return Answer("differences", note=f"{found.different:,} of {cases}{in_time}")
 
 
-def _paths_table(found: Environments, most_columns: int | None = None) -> Table:
+def _paths_table(found: Environments, is_first: bool = False) -> Table:
     """Return the rows of one pair. Arrays of a path with the same results share a row."""
-    places = _few_columns(found, most_columns or len(found.columns))
+    places = [*range(len(found.columns))]
+    if is_first:
+        places = [*places[:1], *places[1:][1 - MOST_COLUMNS :]]
     alike: dict[tuple[Any, ...], list[Row]] = {}
     for row in found.rows:
         words = tuple((place, cell.word, cell.rules) for place, cell in row.cells.items())
@@ -446,19 +448,6 @@ def _paths_table(found: Environments, most_columns: int | None = None) -> Table:
         cells = (_result_cell(first.cells.get(place)) for place in places)
         rows.append((Cell(first.case.code, code=True, note=note), *cells))
     return Table((Column(pair_text(found.rows[0].case.pair)), *map(Column, heads)), tuple(rows))
-
-
-def _few_columns(found: Environments, most: int) -> Sequence[int]:
-    """Return all columns. If there are more than ``most``: the ends, and the newest changes."""
-    last = len(found.columns) - 1
-    if last < most:
-        return range(last + 1)
-    cells = [
-        [row.cells[place].word if place in row.cells else "" for row in found.rows]
-        for place in range(last + 1)
-    ]
-    steps = [place for place in range(1, last) if cells[place] != cells[place - 1]]
-    return sorted({0, last, *steps[2 - most :]})
 
 
 def _array(row: Row) -> str:

@@ -6,7 +6,6 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
 
 from dlprof.errors import NoReproducer
 from dlprof.judge import expected, observations
@@ -26,6 +25,7 @@ from dlprof.report.document import (
     facts,
 )
 from dlprof.report.paths import KINDS, Array, Path, arrays_of, paths_chart, severity_rank
+from dlprof.runner.evidence import Verdict
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time, size_text
 from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Session, pair_text
@@ -41,10 +41,6 @@ FEW = 8
 """The most pairs that have their code on the first screen."""
 MOST_SCRIPTS = 12
 """Problems with a script of their own: a document of a long session stays small."""
-INSTRUMENTS = (
-    *("ownership", "values", "alignment", "fresh_source", "ordering", "lifetime", "early_write"),
-    *("peak_memory", "settings", "refusal", "trace"),
-)
 WORDS = {
     "view": "is a view",
     "copy": "is a copy",
@@ -109,17 +105,17 @@ def _versions(header: Header) -> str:
     """Return ``torch 2.13.0, jax 0.10.2, Python 3.11``."""
     known = header.environment
     python = ".".join((known.python or "?").split(".")[:2])
-    found = [text for name, text in _packages(header) if name not in (known.libraries or {})]
+    packages = _packages(header).items()
+    found = [f"{name} {text}" for name, text in packages if name not in (known.libraries or {})]
     return ", ".join([*found[:MOST_PACKAGES], f"Python {python}"])
 
 
-def _packages(header: Header) -> list[tuple[str, str]]:
-    """Return name and ``name version`` of each measured package, in the order of the pairs."""
+def _packages(header: Header) -> dict[str, str]:
+    """Return the versions of the measured packages, in the order of the pairs."""
     # A model of the user stands behind a colon.
     names = [name.partition(":")[0] for pair in header.request.pairs for name in pair]
-    found = header.environment.distributions(names or [""])
-    ranked = sorted(found, key=lambda one: names.index(one[0]) if one[0] in names else len(names))
-    return [(name, f"{name} {version}") for name, version in ranked]
+    found = dict(header.environment.distributions(names or [""]))
+    return {name: found[name] for name in (*names, *found) if name in found}
 
 
 def _notices(header: Header, results: Sequence[Result]) -> Iterator[str]:
@@ -358,9 +354,8 @@ def _names(arrays: Sequence[Array]) -> list[str]:
 
 
 def _evidence(result: Result) -> Iterator[tuple[str, str]]:
-    for name in INSTRUMENTS:
-        verdict: Any = getattr(result, name)
-        if verdict is not None:
+    for name, verdict in result:
+        if isinstance(verdict, Verdict):
             details = evidence_facts(verdict.evidence, result.untimed)
             yield name.replace("_", " "), f"{verdict.verdict}{details and f': {details}'}"
     if result.output:
@@ -374,8 +369,8 @@ def _method(header: Header) -> Iterator[tuple[str, str]]:
     yield "date", header.created
     if not header.request.settings.survey_alone:
         yield "processes", f"{'' if header.complete else 'up to '}{header.rounds}, each new"
-    versions = [f"Python {machine.python or '?'}", *(text for _, text in _packages(header))]
-    yield "versions", ", ".join(versions)
+    packages = (f"{name} {version}" for name, version in _packages(header).items())
+    yield "versions", ", ".join((f"Python {machine.python or '?'}", *packages))
     known = {
         "platform": machine.platform,
         "cpu": machine.cpu,

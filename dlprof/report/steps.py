@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -21,30 +22,25 @@ from dlprof.runner.session import (
 )
 from dlprof.text.clean import first_line, listed
 
-LOOP_COLUMNS = (
-    *(
-        Column(title, right=True)
-        for title in ("in the loop", "before the loop", "share", "pays from")
-    ),
-    Column("path"),
-)
+LOOP_TITLES = ("in the loop", "before the loop", "share", "pays from")
+LOOP_COLUMNS = (*(Column(title, right=True) for title in LOOP_TITLES), Column("path"))
+STEP_TITLES = ("latency", "saves", "steps/s", "allocations", "buffers")
 STEP_COLUMNS = (
     Column("strategy"),
-    *(
-        Column(title, right=True)
-        for title in ("latency", "saves", "steps/s", "allocations", "buffers")
-    ),
+    *(Column(title, right=True) for title in STEP_TITLES),
     Column("output lasts"),
     Column("new shape", right=True),
 )
 LEAST_PERCENT = 2
+FEW = 2
+"""The most models and inputs that have their table on the first screen."""
 ORDINALS = {None: "?", 1: "next call", 2: "2nd call", 3: "3rd call"}
 
 Looped = tuple[Path, Placement]
 
 
 def share_text(share: Share | None) -> str:
-    """``61 ±3 %``; ``~61 %`` of one process; ``?`` where the processes do not agree."""
+    """Return ``61 ±3 %``; ``~61 %`` of one process; ``?`` if the processes do not agree."""
     if share is None:
         return "-"
     if share.ci95 is None:
@@ -60,7 +56,7 @@ def share_text(share: Share | None) -> str:
 
 
 def loop_sections(arrays: Sequence[Array]) -> Iterator[Section]:
-    """One for each array and operation that was looped."""
+    """Yield one for each array and operation that was looped."""
     for array in arrays:
         groups: dict[str, list[Looped]] = defaultdict(list)
         for path in array.paths:
@@ -74,7 +70,7 @@ def loop_sections(arrays: Sequence[Array]) -> Iterator[Section]:
 
 def _loop_section(heading: str, looped: Sequence[Looped]) -> Section:
     timed = [one for one in looped if one[1].in_loop or one[1].hoisted]
-    timed.sort(key=lambda one: _loop_ns(one[1]))
+    timed.sort(key=lambda one: min(_median_ns(one[1].in_loop), _median_ns(one[1].hoisted)))
     rows = tuple(_loop_row(*one) for one in timed)
     times = legend(cell.text for row in rows for cell in row if not cell.code)
     lines = [_loop_advice(timed)]
@@ -88,24 +84,19 @@ def _loop_section(heading: str, looped: Sequence[Looped]) -> Section:
     return Section(heading, (*tables, Lines(tuple(dict.fromkeys(lines)))), is_first=True)
 
 
-def _loop_ns(found: Placement) -> float:
-    time = found.in_loop or found.hoisted
-    return 0.0 if time is None else time.median_ns
+def _median_ns(time: TimeMeasure | None) -> float:
+    return math.inf if time is None else time.median_ns
 
 
 def _loop_row(path: Path, found: Placement) -> tuple[Cell, ...]:
     pays = _pays_from(found)
+    times = (found.in_loop, found.hoisted)
     return (
-        Cell(_loop_time(found.in_loop)),
-        Cell(_loop_time(found.hoisted)),
+        *(Cell(time_text(one, one is not None and one.is_disturbed)) for one in times),
         Cell("?" if _is_disturbed(found) else share_text(found.share)),
         Cell("-" if pays is None else f"{pays:,} iterations"),
         Cell(path.code, code=True),
     )
-
-
-def _loop_time(measure: TimeMeasure | None) -> str:
-    return time_text(measure, measure is not None and measure.is_disturbed)
 
 
 def _is_disturbed(found: Placement) -> bool:
@@ -113,13 +104,13 @@ def _is_disturbed(found: Placement) -> bool:
 
 
 def _pays_from(found: Placement) -> int | None:
-    """From how many iterations on it pays to convert before the loop, where that is known."""
+    """Return the iterations from which on a conversion before the loop pays, if known."""
     known = found.share is not None and found.share.is_known and not _is_disturbed(found)
     return found.break_even_iterations if known else None
 
 
 def _loop_advice(looped: Sequence[Looped]) -> str:
-    """The path that pays most, if one is known to."""
+    """Return the path that pays most, if one is known to."""
     paying = [
         (found.share.median, path.code, pays)
         for path, found in looped
@@ -128,17 +119,15 @@ def _loop_advice(looped: Sequence[Looped]) -> str:
     if not paying:
         return "No loop is known to be faster with the conversion before it."
     share, code, pays = max(paying)
-    return (
-        f"{code} takes {100 * share:.0f} % of the loop. Convert before the loop"
-        f" from {pays:,} iterations on."
-    )
+    before = f"Convert before the loop from {pays:,} iterations on."
+    return f"{code} takes {100 * share:.0f} % of the loop. {before}"
 
 
 # Steps of inference
 
 
 def steps_of(session: Session) -> dict[str, list[Result]]:
-    """The steps that were measured or tried, by model and input."""
+    """Return the steps that were measured or tried, by model and input."""
     found: dict[str, list[Result]] = defaultdict(list)
     for result in session.results:
         case = result.case
@@ -149,28 +138,27 @@ def steps_of(session: Session) -> dict[str, list[Result]]:
 
 
 def answers(steps: dict[str, list[Result]]) -> Iterator[Answer]:
-    """For each model and input the strategy that saves most, if one does."""
+    """Yield for each model and input the strategy that saves most, if one does."""
     for name, results in steps.items():
         has_fresh = any(one.case.import_ == FRESH for one in results)
-        told = [(share.median, one) for one in results if (share := _saved(one)) and _tells(share)]
-        most, best = max(told, key=lambda one: one[0], default=(0.0, None))
-        if best is None or most <= 0 or not has_fresh:
+        saving = [(share, one) for one in results if (share := _saved(one)) and _saves(share)]
+        if not saving or not has_fresh:
             yield Answer(name, note="no strategy is clearly faster than a new output each call")
             continue
+        share, best = max(saving, key=lambda one: one[0].median)
         lasts = _output(best)
         note = "" if lasts == "stays" else f"output lasts until the {lasts}"
-        yield Answer(name, best.case.import_, f"saves {share_text(_saved(best))}", note)
+        yield Answer(name, best.case.import_, f"saves {share_text(share)}", note)
 
 
 def step_sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
-    """A table for each model and input, then the code of each strategy."""
+    """Yield a table for each model and input, then the code of each strategy."""
     notes: dict[str, dict[str, None]] = defaultdict(dict)
     for name, results in steps.items():
-        timed = [one for one in results if one.ready_time is not None]
-        if timed:
-            rows = tuple(map(_step_row, timed))
+        rows = tuple(_step_row(one) for one in results if one.ready_time is not None)
+        if rows:
             table = Table(STEP_COLUMNS, rows, legend(cell.text for row in rows for cell in row))
-            yield Section(name, (table,), is_first=True)
+            yield Section(name, (table,), is_first=len(steps) <= FEW)
         for one in results:
             for note in _notes(one):
                 notes[note][f"{one.case.producer} {one.case.import_}"] = None
@@ -182,7 +170,7 @@ def step_sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
 def _step_row(result: Result) -> tuple[Cell, ...]:
     step = result.step or Step()
     per_call, reading = step.allocations_per_call, step.reading
-    # How many outputs that were kept lie in memory of their own.
+    # The outputs that were kept, and how many of them have memory of their own.
     buffers = f"{step.buffers} of {step.kept}" if step.kept else "?"
     rate = 1e9 / reading.median_ns if reading is not None and reading.median_ns > 0 else None
     wrong = result.values is not None and result.values.says("wrong")
@@ -202,15 +190,14 @@ def _saved(result: Result) -> Share | None:
     return result.step.saved if result.step else None
 
 
-def _tells(share: Share) -> bool:
-    """Whether a share differs from zero, and is 2 % at least."""
-    if share.ci95 is None or not share.is_known or abs(round(100 * share.median)) < LEAST_PERCENT:
-        return False
-    return share.ci95[0] > 0 or share.ci95[1] < 0
+def _saves(share: Share) -> bool:
+    """Whether it is known to save 2 % or more."""
+    known = share.ci95 is not None and share.is_known and share.ci95[0] > 0
+    return known and round(100 * share.median) >= LEAST_PERCENT
 
 
 def _output(result: Result) -> str:
-    """How long an output lasts: ``stays``, or until which further call."""
+    """Return how long an output lasts: ``stays``, or the call that overwrites it."""
     reuse = result.step.reuse if result.step else None
     if reuse is None or reuse.says("unknown"):
         return "?"
@@ -221,7 +208,7 @@ def _output(result: Result) -> str:
 
 
 def _change(step: Step) -> str:
-    """The time that another shape at each call adds; ``?`` if the interval contains zero."""
+    """Return the time that a new shape adds; ``?`` if the interval contains zero."""
     if step.change_ns is None:
         return "-"
     text = f"{'+' if step.change_ns >= 0 else '-'}{plain_time(abs(step.change_ns))}"
@@ -232,7 +219,7 @@ def _change(step: Step) -> str:
 
 
 def _notes(result: Result) -> Iterator[str]:
-    """The code of a strategy, and why it has no answer."""
+    """Yield the code of a strategy, and the reason if it has no answer."""
     setup = " / ".join(result.case.setup.strip().splitlines())
     yield result.case.code + (f"; before: {setup}" if setup else "")
     if result.status != "ok":

@@ -36,7 +36,7 @@ MARKS = " ,([{.=)]}-/_"
 """Code is folded after these."""
 TEXT_SHARE = 0.32
 """The largest share of the width for text next to code."""
-FIRST_ROWS, FIRST_PROBLEMS = 12, 2
+FIRST_ROWS, SECTION_ROWS, FIRST_PROBLEMS = 12, 5, 2
 """Limits of the first screen."""
 BLANKS = re.compile(r"\n{3,}")
 
@@ -116,12 +116,12 @@ def _parts(document: Document, width: int, is_full: bool) -> Iterator[Renderable
     yield from [Text()] if document.marks and not tables else []
     yield from (_flush(Text(mark, style="dim")) for mark in document.marks)
     for section in document.sections:
-        yield from _section(section, width) if section.is_first else ()
+        yield from _section(section, width, is_full) if section.is_first else ()
     if document.problems:
         yield Text()
         yield _problems(document.problems, is_full)
     for section in document.sections if is_full else ():
-        yield from () if section.is_first else _section(section, width)
+        yield from () if section.is_first else _section(section, width, is_full)
     if document.commands:
         yield Text()
         line = " · ".join(document.commands)
@@ -129,13 +129,13 @@ def _parts(document: Document, width: int, is_full: bool) -> Iterator[Renderable
         yield Text(line if len(line) <= width else "\n".join(document.commands), style="dim")
 
 
-def _section(section: Section, width: int) -> Iterator[RenderableType]:
+def _section(section: Section, width: int, is_full: bool) -> Iterator[RenderableType]:
     yield Text(f"\n{section.heading}", style="bold")
     for at, block in enumerate(section.blocks):
         if at:
             yield Text()
         if isinstance(block, Table):
-            yield _table(block, width)
+            yield _table(block if is_full else block.first(SECTION_ROWS, " (--full)"), width)
         else:
             yield _flush(Group(*map(Text, block.lines)))
 

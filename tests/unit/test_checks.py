@@ -6,7 +6,7 @@ from repro_builders import finding_of
 
 from dlprof.report.checks import RUN, checks
 
-SLOW = finding_of("DLP012", severity="warning", advice="no")
+SLOW = finding_of("DLP012", severity="warning", advice="no", against=None)
 
 
 def outcomes(*results, fails=lambda _: False, **changes):
@@ -43,7 +43,7 @@ def test_a_finding_fails_its_cases_where_fail_on_names_it():
 def test_what_was_not_measured_is_never_a_pass(status, outcome):
     check = of_case(outcomes(make_result("x", None, status=status, reason="why\nmore")))
     assert (check.outcome, check.kind) == (outcome, status)
-    assert "why" in check.said
+    assert "why" in check.line
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_failure_of_dlprof_itself_is_an_error_and_a_case_that_was_not_tried_is
 def test_a_faulty_probe_is_an_error_of_the_probe_and_no_crash():
     reason = "the probe is faulty: odd's create raises KeyError: 'int4'"
     check = of_case(outcomes(make_result("x", None, status="crashed", reason=reason)))
-    assert (check.outcome, check.kind, check.said) == (
+    assert (check.outcome, check.kind, check.line) == (
         "error",
         "fault of a probe or of dlprof",
         reason,
