@@ -40,14 +40,6 @@ def test_a_dlpack_consumer_asks_for_a_capsule_which_is_read_and_not_consumed():
     assert result.tolist() == array.tolist()
 
 
-def test_a_second_try_after_a_type_error_is_recorded():
-    _, events = heard(Old(numpy.arange(6.0)), Protocol.DLPACK, numpy.from_dlpack)
-    first, second = [event for event in events if event["call"] == "__dlpack__"]
-    assert "max_version" in first["arguments"]
-    assert first["outcome"].startswith("TypeError: ")
-    assert (second["arguments"], second["outcome"]) == ({}, "returned")
-
-
 def test_the_events_end_with_the_outcome_of_the_import():
     events = handshake.measure(make_subject())
     assert "__dlpack__" in [event["call"] for event in events]

@@ -124,26 +124,6 @@ def test_a_source_that_is_spoiled_when_its_result_goes_is_lost(size_bytes):
     assert math.prod(found["evidence"]["created_shape"]) * 4 == size_bytes
 
 
-def test_a_source_that_cannot_be_read_without_its_result_is_lost():
-    results = []
-
-    class Needing(NumPy):
-        def to_numpy(self, array):
-            if any(source() is array and result() is None for source, result in results):
-                message = "invalid argument"
-                raise RuntimeError(message)
-            return super().to_numpy(array)
-
-    def take(array):
-        result = array.view()
-        results.append((weakref.ref(array), weakref.ref(result)))
-        return result
-
-    found = measured("take({x})", producer=Needing(), take=take)
-    assert found["verdict"] == "dangling"
-    assert found["evidence"]["source_after_drop"] == "RuntimeError: invalid argument"
-
-
 class Mapped(numpy.ndarray):
     """Memory that a driver takes out of the address space with its source."""
 

@@ -76,18 +76,6 @@ class TestJudgment:
             assert verdict == self.true_verdict(*seen), seen
             assert (reason is not None) == (verdict == "unknown")
 
-    def test_of_two_runs_the_worse_one_counts_and_both_are_kept(self):
-        ranked = ["unordered", "device-sync", "host-sync", "unknown", "stream-ordered"]
-        for bad, good in itertools.combinations_with_replacement(ranked, 2):
-            runs = {
-                "default": {"verdict": good, "evidence": {"mark": good}},
-                "own streams": {"verdict": bad, "evidence": {"mark": bad}},
-            }
-            found = ordering.worse(runs)
-            assert (found["verdict"], found["evidence"]["mark"]) == (bad, bad)
-            assert found["evidence"]["streams"] == ("default" if bad == good else "own streams")
-            assert found["evidence"]["by_streams"] == runs
-
 
 class TestVerdicts:
     """On default streams of the simulated device."""

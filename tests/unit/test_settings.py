@@ -1,8 +1,6 @@
 """Settings: what a conversion changes for the whole framework or process, and the rule on it."""
 
-import ctypes
 import gc
-import platform
 import signal
 import sys
 
@@ -14,7 +12,6 @@ from rule_builders import path, verdict
 from dlprof.judge import find
 from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import timer
 from dlprof.worker.instruments import settings
 
 
@@ -47,27 +44,6 @@ def test_a_conversion_that_changes_nothing_keeps_the_settings_whatever_cannot_be
 
 def names(call):
     return [one["name"] for one in looked(call)["evidence"]["changed"]]
-
-
-LIBC = ctypes.CDLL(None)
-
-
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="another register")
-@pytest.mark.parametrize("bit", [0x8000, 0x0040], ids=["flush to zero", "denormals are zero"])
-def test_denormals_that_are_flushed_or_taken_for_zero_are_seen(bit):
-    before, now = ctypes.create_string_buffer(32), ctypes.create_string_buffer(32)
-
-    def set_bit(_):
-        LIBC.fegetenv(before)
-        status = int.from_bytes(before[28:32], "little") | bit  # MXCSR
-        now.raw = before[:28] + status.to_bytes(4, "little")
-        LIBC.fesetenv(now)
-
-    try:
-        found = names(set_bit)
-    finally:
-        LIBC.fesetenv(before)
-    assert found == ["denormals of the process"]
 
 
 def test_a_setting_of_a_framework_is_told_before_and_after():
@@ -118,16 +94,6 @@ def test_a_setting_of_the_process_is_seen(name, change):
     (one,) = looked(change)["evidence"]["changed"]
     assert one["name"] == f"{name} of the process"
     assert one["before"] != one["after"]
-
-
-@pytest.mark.usefixtures("put_back")
-def test_a_conversion_that_switches_the_collector_off_is_seen_while_it_is_timed():
-    def off(_):
-        with timer.collector_off():
-            gc.disable()
-
-    (one,) = looked(off)["evidence"]["changed"]
-    assert one["name"] == "garbage collector of the process"
 
 
 def test_a_setting_of_numpy_is_seen():

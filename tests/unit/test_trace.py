@@ -139,9 +139,6 @@ class TestRecords:
         [
             ("HTOD", "host to device"),
             ("DTOH", "device to host"),
-            ("DTOD", "device to device"),
-            ("HTOH", "host to host"),
-            ("PTOP", "device to other device"),
             ("UNKNOWN", "unknown"),
         ],
     )

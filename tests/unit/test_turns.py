@@ -94,28 +94,6 @@ def test_work_that_several_threads_share_is_not_kept_on_one_processor(channel):
     assert all(where == os.sched_getaffinity(0) for *_, where in loop.ran)
 
 
-def test_the_time_of_another_thread_counts_and_that_of_the_caller_does_not():
-    begin, end, spun = threading.Event(), threading.Event(), []
-
-    def spin():
-        begin.wait()
-        while time.thread_time_ns() < 5_000_000:
-            pass
-        spun.append(time.thread_time_ns())
-        end.wait()
-
-    thread = threading.Thread(target=spin)
-    thread.start()
-    before, own = turns.others_ns(), time.thread_time_ns()
-    begin.set()
-    while not spun or time.thread_time_ns() - own < 1_000_000:
-        pass
-    grown = turns.others_ns() - before
-    end.set()
-    thread.join()
-    assert 4_000_000 < grown < spun[0] + 1_000_000
-
-
 def test_a_call_that_waits_for_a_processor_does_not_change_the_sample_of_its_turn():
     calls = iter((60_000, 60_000, 9_000_000, 60_000, 60_000, 60_000, 60_000, 60_000))
     elapsed_ns = turns.of_pieces(lambda loops: sum(next(calls) for _ in range(loops)), 8, 1)
