@@ -7,7 +7,6 @@ conversion is measured, a forked child is ended at once. Else both processes wou
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -49,10 +48,10 @@ class Channel:
         return wanted
 
     def send(self, message: dict[str, Any]) -> None:
-        """Raises TypeError or ValueError for what JSON cannot say."""
+        """Send one line. Raises TypeError for values that JSON does not have."""
         if os.getpid() != self._owner:
             os._exit(0)  # a child that a probe forked has come back into our code
-        view = memoryview(f"{_line(message)}\n".encode())
+        view = memoryview(f"{json.dumps(_finite(message))}\n".encode())
         while view:
             view = view[os.write(self._replies_fd, view) :]
 
@@ -63,15 +62,6 @@ class Channel:
     def _end_child(self) -> None:
         if self.measuring:
             os._exit(0)
-
-
-def _line(message: dict[str, Any]) -> str:
-    """Most messages are JSON as they are, and looking at each value takes longer than writing."""
-    with contextlib.suppress(TypeError, ValueError):
-        line = json.dumps(message, allow_nan=False)
-        if "\\ud" not in line:  # which may be a lone surrogate
-            return line
-    return json.dumps(_finite(message), allow_nan=False)
 
 
 def _finite(value: Any) -> Any:

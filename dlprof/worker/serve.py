@@ -1,6 +1,7 @@
 """Answer the parent's requests until it closes the pipe.
 
-What a framework raises is recorded in its own words, and costs one instrument or one case.
+A case is prepared, and its instruments run. Each answer is sent as it comes, so a crash loses none.
+An error of a framework is recorded in its own words, and costs one instrument or one case.
 """
 
 from __future__ import annotations
@@ -10,25 +11,64 @@ import gc
 import os
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dlprof.protocol.messages import FAILED_IN, FAULTY, words
-from dlprof.worker import case, inspect
-from dlprof.worker.case import Outcome
+from dlprof.device import gpu_state
+from dlprof.device.cuda import CudaUnavailable, Gpu, open_gpu
+from dlprof.probes.base import ArraySpec, Protocol, Unsupported
+from dlprof.protocol.messages import DIAGNOSIS, FAILED_IN, FAULTY, REFUSED, words
+from dlprof.worker import inspect, memory, simulated
 from dlprof.worker.channel import Answer, Channel
-from dlprof.worker.instruments import step
-from dlprof.worker.loading import WorkerState, path_of
-from dlprof.worker.memory import TooLarge
+from dlprof.worker.instruments import (
+    alignment,
+    copy_cost,
+    device_time,
+    early_write,
+    fresh_source,
+    handshake,
+    lifetime,
+    ordering,
+    ownership,
+    peak_memory,
+    placement,
+    recipe,
+    refusal,
+    settings,
+    step,
+    times,
+    trace,
+    values,
+)
+from dlprof.worker.loading import WorkerState, path_of, spec_of
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
-from dlprof.worker.subject import SetupFailed
+from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
+from dlprof.worker.subject import Path, SetupFailed, Subject
 from dlprof.worker.supervisor import FORK_ENDED, forked
+from dlprof.worker.turns import Turns, next_block_at
 
+AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
+"""Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
+LARGEST_ON_DEVICE = 16 << 20
+"""A path through the host takes 50 ms for 64 MiB, and waits are seen by a hundred calls."""
+TIMED = {"first_call", "host_time"}
+"""If these are wanted, the first conversion has a time."""
+PLAIN = (("float32", "aligned"), ("float32", "C"))
+"""The array for the questions that do not depend on the array."""
+AT_ANY_LOAD = {"recipe", "settings", "values", "ownership", "refusal", "handshake", "alignment"}
+"""Instruments that measure neither time nor waiting: a busy or slow device changes no answer."""
+WITH_VERDICT = ("values", "ownership", "fresh_source", *DIAGNOSIS)
+
+
+Outcome = tuple[str, str | None]
+"""A status and a reason."""
 Measure = Callable[[WorkerState, dict[str, Any], Answer], Outcome]
 
 
 def serve(requests_fd: int, replies_fd: int) -> None:
-    """One reply ``{"done": ...}`` for each request, with stages and parts before it."""
+    """Send one reply ``{"done": ...}`` for each request, with stages and parts before it."""
     channel = Channel(requests_fd, replies_fd)
     state = WorkerState(channel)
     for request in channel.requests():
@@ -52,7 +92,7 @@ def serve(requests_fd: int, replies_fd: int) -> None:
 
 def _served(state: WorkerState, kind: str, request: dict[str, Any], answer: Answer) -> Outcome:
     if kind == "case":
-        return measured(state, request, answer, case.measure)
+        return measured(state, request, answer, measure_case)
     if kind == "step":
         return measured(state, request, answer, step.measure)
     if kind == "setup":
@@ -90,19 +130,19 @@ def _check_setup(state: WorkerState, request: dict[str, Any], answer: Answer) ->
 def measured(
     state: WorkerState, request: dict[str, Any], answer: Answer, measure: Measure
 ) -> Outcome:
-    """Return the outcome of ``measure``; what it raises is an outcome, too."""
+    """Return the outcome of ``measure``; an error is an outcome, too."""
     found = attempt(partial(measure, state, request, answer), BaseException)
     outcome = _outcome_of(found, answer) if isinstance(found, Refusal) else found
     state.channel.measuring = False
     del found  # its traceback holds the case's arrays
     gc.collect()
-    gc.freeze()  # what is alive now is a cache of a framework: the next collections pass it by
+    gc.freeze()  # frameworks' caches are alive now: the next collections pass them by
     return outcome
 
 
 def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
     error = refusal.error
-    if isinstance(error, (TooLarge, SetupFailed)):
+    if isinstance(error, (memory.TooLarge, SetupFailed)):
         return "skipped", str(error)
     if isinstance(error, (FaultyProbe, SyntaxError)):
         why = str(error) if isinstance(error, FaultyProbe) else words(error)
@@ -115,3 +155,199 @@ def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
     if answer.at == "ready_time":  # else the host's time would be taken for it
         answer.failed("ready_time", words(error))
     return "crashed", f"raised {words(error)}"
+
+
+# One case
+
+
+def measure_case(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
+    spec = spec_of(request)
+    before = state.cases_before
+    state.cases_before += 1  # a refused case warms the next one, too
+    path = path_of(state, request, answer)
+    import_ = path.import_
+    if import_.layouts and spec.layout not in import_.layouts:
+        made_for = ", ".join(import_.layouts)
+        raise Unsupported(f"{import_.name} is for arrays of layout {made_for}, not {spec.layout}")
+    if request["instruments"] == ["alignment"]:  # it makes its own arrays
+        answer.stage("alignment")
+        state.channel.measuring = True
+        found = alignment.measure(path, spec)
+        if found is not None:
+            answer.part("alignment", found)
+        return "ok", None
+    wanted, spec = spec, _fitting(path, request, spec)
+    answer.stage("create")
+    if "recipe" in request["instruments"]:
+        # Before anything is made or converted: a case that dies of it needs its recipe most.
+        setup = request.get("setup", "")
+        texts = recipe.measure(path.producer, path.consumer, import_, spec, setup)
+        answer.part("recipe", texts)
+    memory.check_room(spec)
+    subject = path.subject(spec, at_boundary=request.get("at_boundary", False))
+    answer.stage("first call")
+    state.channel.measuring = True
+    simulated.misuse(path.producer, path.consumer)  # of a case before
+    looks = settings.watched(subject, answer) if "settings" in request["instruments"] else None
+    with looks or nullcontext():
+        result = _convert_first(subject, request, before, answer)
+    subject = subject.relocate(result)
+    del result
+    instruments = Instruments(subject, request, answer, is_smaller=spec != wanted)
+    trouble = None
+    if AT_ANY_LOAD.issuperset(request["instruments"]):
+        instruments.run()  # unwatched: NVML's answers take as long as a case of a survey
+    else:
+        trouble = gpu_state.watch(instruments.run, instruments.gpu)
+    if misused := simulated.misuse(path.producer, path.consumer):
+        answer.failed("device", misused)
+    if "host_time" in answer.failures:
+        return "unsupported", answer.failures["host_time"]
+    return ("invalid", trouble) if trouble else ("ok", None)
+
+
+def _convert_first(subject: Subject, request: dict[str, Any], before: int, answer: Answer) -> Any:
+    """Return the first result; send its time if an instrument wants one."""
+    instruments = request["instruments"]
+    try:
+        found, result = times.first_call(subject, before)
+    except Exception as error:
+        if own_place(error):
+            raise
+        answer.part(REFUSED, Refusal(error).reason)
+        answer.stage("handshake")
+        events = attempt(lambda: handshake.measure_refusal(subject))
+        if isinstance(events, Refusal):
+            answer.failed("handshake", events.reason)
+        elif events:
+            answer.part("handshake", events)
+        if "refusal" in instruments and request.get("alone", True):
+            answer.stage("refusal")
+            answer.part("refusal", refusal.measure(subject, error))
+        answer.stage("first call")  # where it was refused
+        raise
+    if not TIMED.isdisjoint(instruments):
+        answer.part("first_call", found)
+    return result
+
+
+def _fitting(path: Path, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
+    """Return the array to measure: a smaller one for a diagnosis if the producer can make one."""
+    diagnosed = set(request["instruments"]) <= AT_ANY_SIZE
+    largest = request["largest_bytes"]
+    if isinstance(path.producer, OnSimulatedDevice):
+        largest = min(largest, simulated.LARGEST_BYTES)
+    elif spec.device == "cuda" and "trace" not in request["instruments"]:  # it tells the bytes
+        largest = min(largest, LARGEST_ON_DEVICE)
+    if not diagnosed or path.is_one_array or spec.size_bytes <= largest:
+        return spec
+    return spec.of_bytes(largest)
+
+
+class Instruments:
+    """The instruments of a case, in their order; a failure of one costs that one alone.
+
+    ``is_smaller`` is whether the array serves for a larger one.
+    """
+
+    def __init__(
+        self, subject: Subject, request: dict[str, Any], answer: Answer, *, is_smaller: bool
+    ) -> None:
+        self.subject, self.request, self.answer = subject, request, answer
+        self.is_smaller = is_smaller
+        self.gpu: Gpu | None = None
+        self.no_gpu = ""
+        if "cuda" in (subject.spec.device, subject.result_device):
+            try:
+                self.gpu = open_gpu()
+            except CudaUnavailable as reason:
+                self.no_gpu = str(reason)
+
+    def run(self) -> None:
+        """Run all wanted instruments."""
+        subject, spec, gpu = self.subject, self.subject.spec, self.gpu
+        budget: int = self.request["budget_ns"]
+        # Times come first: they do not use the address, which a faulty probe may get wrong.
+        self._time(budget)
+        if "cuda" in (spec.device, subject.result_device):
+            self._take("device_time", lambda: self._device_time(budget))
+        placements = self.request.get("placements", [])
+        self._take("placement", lambda: placement.measure(subject, budget, placements))
+        looked = partial(values.measure, subject)
+        self._take("values", lambda: as_far_as_computed("values", gpu, looked))
+        owned = self._take("ownership", lambda: ownership.measure(subject, gpu))
+        self._take("refusal", self._refusal)
+        # No memcpy compares with a copy to another device.
+        stays = owned and owned["evidence"].get("result_device") == spec.device
+        if stays and owned["verdict"] == "copy" and (gpu is not None or spec.device == "cpu"):
+            copies_on = gpu if spec.device == "cuda" else None
+            self._take("copy_cost", lambda: copy_cost.measure(spec.size_bytes, budget, copies_on))
+        self._take("handshake", lambda: handshake.measure(subject))
+        self._take("fresh_source", lambda: fresh_source.measure(subject, budget))
+        self._diagnose()
+
+    def _time(self, budget: int) -> None:
+        subject, spec, turns = self.subject, self.subject.spec, None
+        offset: AbstractContextManager[object] = nullcontext()
+        if given := self.request.get("turns"):
+            turns = Turns(self.answer.channel, self.answer.identity, **given)
+            if spec.device == "cpu":  # copies of both sides begin at one offset
+                offset = next_block_at(turns.offset_bytes, spec.size_bytes)
+        with offset:
+            self._take("host_time", lambda: times.host_time(subject, budget, turns))
+            self._take("ready_time", lambda: times.ready_time(subject, budget, turns))
+
+    def _device_time(self, budget: int) -> dict[str, Any]:
+        if self.gpu is None:
+            return {"verdict": "unknown", "reason": self.no_gpu}
+        stream = self.subject.consumer.current_stream("cuda")
+        return device_time.measure(self.subject, self.gpu, stream, budget)
+
+    def _refusal(self) -> dict[str, Any] | None:
+        spec, export = self.subject.spec, self.subject.export
+        if (spec.dtype, spec.layout) not in PLAIN or spec.elements == 0:
+            return None
+        is_dlpack = export.protocol is Protocol.DLPACK
+        found = refusal.measure_export(self.subject) if is_dlpack else None
+        refusal.note_working(self.subject)  # last: its conversion is the one before other refusals
+        return found
+
+    def _diagnose(self) -> None:
+        largest = self.request["largest_bytes"]
+        sizes = [size for size in early_write.SIZES_BYTES if size <= largest]
+        by_contents: dict[str, Callable[[Subject], Any]] = {
+            "early_write": lambda subject: early_write.measure(subject, sizes),
+            "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.answer),
+        }
+        self._take("ordering", self._ordering)
+        self._take("alignment", lambda: alignment.measure(self.subject, self.subject.spec))
+        self._take("peak_memory", partial(self._at_any_address, peak_memory.measure))
+        for name, instrument in by_contents.items():
+            answer = partial(self._at_any_address, instrument)
+            self._take(name, partial(as_far_as_computed, name, self.gpu, answer))
+        self._take("trace", lambda: trace.measure(self.subject, self.gpu))
+
+    def _ordering(self) -> dict[str, Any]:
+        found = ordering.measure(self.subject, self.gpu)
+        if self.is_smaller:
+            found["evidence"]["size_bytes"] = self.subject.spec.size_bytes
+        return found
+
+    def _at_any_address(self, instrument: Callable[[Subject], Any]) -> Any:
+        """Run an instrument that makes its own arrays; once more on aligned memory if it fails.
+
+        Some paths refuse memory that is not aligned.
+        """
+        subject = self.subject
+        found = attempt(partial(instrument, subject))
+        if not isinstance(found, Refusal):
+            return found
+        if subject.is_one_array or (subject.spec.layout, subject.spec.device) != ("C", "cpu"):
+            raise found.error
+        found = instrument(subject.subject(replace(subject.spec, layout="aligned")))
+        return {**found, "evidence": {**found["evidence"], "layout": "aligned"}}
+
+    def _take(self, name: str, instrument: Callable[[], Any]) -> Any:
+        if name not in self.request["instruments"]:
+            return None
+        return self.answer.take(name, instrument, name in WITH_VERDICT)

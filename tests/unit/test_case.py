@@ -8,7 +8,7 @@ from builders import make_subject
 from dlprof.probes.base import Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.runner.case_client import SURVEY
-from dlprof.worker import case, memory, serve
+from dlprof.worker import memory, serve
 from dlprof.worker.channel import Answer
 from dlprof.worker.loading import WorkerState
 from dlprof.worker.refusal import FaultyProbe
@@ -91,7 +91,7 @@ def test_a_busy_device_counts_only_where_times_or_waits_are_measured(
         run()
         return BUSY
 
-    monkeypatch.setattr(case.gpu_state, "watch", watch)
+    monkeypatch.setattr(serve.gpu_state, "watch", watch)
     found, _ = measured_by_numpy(instruments)
     assert found == (status, BUSY if status == "invalid" else None)
 
@@ -106,7 +106,7 @@ def measured_by_numpy(instruments):
     probes = dict.fromkeys(("producer", "consumer"), ("builtin", "numpy"))
     request = {**REQUEST, **array, **ways, **probes, "instruments": list(instruments)}
     answer = Answer(channel, 1)
-    return serve.measured(WorkerState(channel), request, answer, case.measure), sent
+    return serve.measured(WorkerState(channel), request, answer, serve.measure_case), sent
 
 
 @pytest.mark.parametrize("where", ["settings.verdict", "times.timer", "subject.check_source"])
