@@ -15,7 +15,7 @@ from dlprof.text.clean import clean
 LONGEST = 1200
 NOT_SHOWN = {
     *("create", "created_shape", "other", "code", "plain_create", "earlier_create"),
-    *("points", "by_streams", "lost", "events"),
+    *("by_streams", "lost", "events"),
 }
 """Evidence that a reproducer shows, that the reason says, or that is too long for a line."""
 

@@ -391,4 +391,3 @@ class HandshakeEvent(Record):
     arguments: Maybe[dict[str, Free]] = None
     outcome: Maybe[str] = None
     """``returned``, or the exception in words."""
-    ns: Maybe[Number] = None

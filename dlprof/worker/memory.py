@@ -19,7 +19,7 @@ from dlprof.probes.base import ArraySpec, Unsupported
 
 
 def read(address: int, size_bytes: int, gpu: Gpu | None) -> bytes:
-    """The bytes at ``address``; on the host if ``gpu`` is None."""
+    """Read the bytes at ``address``; on the host if ``gpu`` is None."""
     return gpu.read(address, size_bytes) if gpu else ctypes.string_at(address, size_bytes)
 
 
@@ -56,20 +56,8 @@ def mapping_of(address: int | None) -> Mapping | None:
     return None
 
 
-def is_read_only(address: int | None) -> bool:
-    """Whether a write to ``address`` would end the process."""
-    found = mapping_of(address)
-    return found is not None and not found.writable
-
-
-def is_shared(address: int | None) -> bool:
-    """Whether a write to ``address`` would show outside the process."""
-    found = mapping_of(address)
-    return found is not None and found.shared
-
-
 def resident_bytes() -> int:
-    """The resident set. Memory that malloc reuses is already in it."""
+    """Return the resident set. Memory that malloc reuses is already in it."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
@@ -81,10 +69,10 @@ class _MallInfo2(ctypes.Structure):
 
 
 def malloc_meter() -> Callable[[], int] | None:
-    """A function that gives the bytes malloc has handed out; None if the C library cannot say.
+    """Return a function that counts the bytes malloc has handed out; None without mallinfo2(3).
 
-    It counts all arenas and the blocks that malloc maps (``mallinfo(3)``), and not memory that a
-    framework maps by itself.
+    It counts all arenas and the blocks that malloc maps, and not memory that a framework maps by
+    itself.
     """
     mallinfo2 = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if mallinfo2 is None:
@@ -111,7 +99,7 @@ LEAST_COPIES = 2
 """A source and its result. A path that needs more runs out of memory, which ends its worker."""
 RESERVE_BYTES = 256 * 2**20
 SMALL_BYTES = 1 << 20
-"""Less than this is there, or nothing runs at all."""
+"""Less than this is always available."""
 
 
 class TooLarge(Unsupported):
@@ -141,7 +129,7 @@ def fits(needed_bytes: int) -> bool:
 
 
 def available_bytes() -> int | None:
-    """Memory that is there without swapping, within the control group's limit."""
+    """Return the memory available without swapping, within the control group's limit."""
     found = [size for size in (_meminfo(), _cgroup()) if size is not None]
     return min(found, default=None)
 
@@ -162,7 +150,7 @@ OWN_GROUP = Path("/proc/self/cgroup")
 
 
 def _cgroup() -> int | None:
-    """Return what the tightest control group of this process leaves.
+    """Return the bytes that the tightest control group of this process leaves.
 
     Control groups of version 2: cgroups(7). A container sees its own group as the root.
     """

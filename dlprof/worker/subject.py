@@ -181,7 +181,10 @@ class Subject(Path):
 
     def check_own(self) -> None:
         """Raise :class:`Unsupported` if a write to a user's array would show outside."""
-        if self.is_one_array and memory.is_shared(self.producer.pointer(self.source)):
+        if not self.is_one_array:
+            return
+        mapping = memory.mapping_of(self.producer.pointer(self.source))
+        if mapping is not None and mapping.shared:
             raise Unsupported("the array is a file's, or shared with other processes: not written")
 
     def overwrite(self, array: Any, gpu: Gpu | None) -> bool:
@@ -195,7 +198,9 @@ class Subject(Path):
         on_host = self.spec.device == "cpu"
         if address is None or self.spec.layout not in WHOLE_LAYOUTS:
             return False
-        if memory.is_read_only(address) if on_host else gpu is None:
+        mapping = memory.mapping_of(address) if on_host else None
+        is_read_only = mapping is not None and not mapping.writable
+        if is_read_only or (gpu is None and not on_host):
             return False
         memory.write(address, OTHER_BYTE * self.spec.size_bytes, None if on_host else gpu)
         return True
@@ -317,8 +322,5 @@ def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
     pointer = _call(producer, "pointer", array)
     if pointer is None or spec.layout not in PLACED:
         return
-    beyond = pointer % 64
-    if spec.layout == "aligned" and beyond:
-        raise Unsupported(f"{producer.name} put the array {beyond} bytes off a 64-byte boundary")
-    if spec.layout == "sliced" and not beyond:
-        raise Unsupported(f"{producer.name} moved the slice back to a 64-byte boundary")
+    if (spec.layout == "aligned") != (pointer % LINE_BYTES == 0):
+        raise Unsupported(f"{producer.name} made no array that is {spec.layout}")

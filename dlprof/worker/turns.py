@@ -87,10 +87,7 @@ class Turns:
     def timing(
         self, loop: timer.Loop, budget_ns: int, off_ns: float, backlog: timer.Backlog, least_ns: int
     ) -> timer.Timing:
-        """As :func:`dlprof.worker.timer.sample`; samples stay in the order of the turns.
-
-        Nothing is taken again: that would put the two processes out of step.
-        """
+        """Take samples in the order of the turns, none of them again."""
         loops, elapsed = timer.calibrate(loop, min(least_ns, TURN_NS), backlog)
         if loops < FEW_CALLS:
             loops, elapsed = timer.calibrate(loop, FEW_CALLS_NS, backlog)
@@ -108,8 +105,10 @@ class Turns:
             wanted = min(self.wait(loops), max(loops, backlog.most_loops))
             loops, elapsed = wanted, elapsed * wanted // loops
             were_others_there = timer.watch_others()
+            fitting = budget_ns // max(elapsed, 1)
+            count = max(min(MOST_TURNS, fitting), min(LEAST_TURNS, OVER * fitting))
             taken = [_one(loop, loops, backlog, piece)]
-            for _ in range(_count(budget_ns, elapsed) - 1):
+            for _ in range(max(timer.MIN_SAMPLES, count) - 1):
                 if several:
                     wait_until_asleep()
                 self.wait(loops)
@@ -152,13 +151,8 @@ def of_pieces(loop: timer.Loop, loops: int, piece: int) -> int:
     return round(statistics.median(pieces) * loops / piece)
 
 
-def _count(budget_ns: int, sample_ns: int) -> int:
-    fitting = budget_ns // max(sample_ns, 1)
-    return max(timer.MIN_SAMPLES, min(MOST_TURNS, fitting), min(LEAST_TURNS, OVER * fitting))
-
-
 def _fastest_call_ns(loop: timer.Loop, backlog: timer.Backlog) -> int:
-    """Time some calls, and more as long as a thread loses its processor meanwhile."""
+    """Return the fastest of some calls, and of more while a thread loses its processor."""
     begun, fastest = time.perf_counter_ns(), sys.maxsize
     while time.perf_counter_ns() - begun < LONGEST_LOOK_NS:
         preempted = timer.counted().preempted
@@ -199,12 +193,10 @@ def wait_until_asleep() -> None:
 
 
 def others_ns() -> int:
-    """Processor time of the other threads so far.
+    """Return the processor time of the other threads so far.
 
-    Linux adds the time of a thread on another processor to the clock of the process at a tick,
-    every 4 ms. So in 226 of 300 looks of 1 ms that clock stood still while a thread of libgomp
-    was spinning. The clock of the thread itself is up to date; its number is that of
-    pthread_getcpuclockid(3).
+    The process's clock lags: Linux adds the time of a thread on another processor at a tick, every
+    4 ms. The clock of the thread is up to date; its number is that of pthread_getcpuclockid(3).
     """
     try:
         numbers = [int(task.name) for task in Path("/proc/self/task").iterdir()]
@@ -222,12 +214,12 @@ def others_ns() -> int:
 def next_block_at(offset_bytes: int, size_bytes: int) -> Iterator[None]:
     """Inside, a block of ``size_bytes`` begins ``offset_bytes`` behind the start of a page.
 
-    A copy may take one of several times, by the address that malloc gives it: ``tf.constant(x)``
-    keeps a copy that begins at a multiple of 64 bytes, and copies any other once more. Every
-    process has another heap, so two processes of equal code may differ by a factor of two.
+    The time of a copy may depend on the address that malloc gives it: ``tf.constant(x)`` keeps a
+    copy that begins at a multiple of 64 bytes, and copies any other once more. Every process has
+    another heap, so two processes of equal code may differ by a factor of two.
 
-    A small block is left where it is, and so is one that malloc maps by itself. As long as blocks
-    of this size are freed before the next is made, they stay there.
+    Small blocks are not placed, nor blocks that malloc maps by themselves. Blocks of this size stay
+    there as long as each is freed before the next is made.
     """
     libc, held = ctypes.CDLL(None), list[int]()
     libc.malloc.restype = libc.realloc.restype = ctypes.c_void_p
@@ -235,7 +227,7 @@ def next_block_at(offset_bytes: int, size_bytes: int) -> Iterator[None]:
     libc.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     libc.free.argtypes = [ctypes.c_void_p]
     for _ in range(TRIES if size_bytes >= LEAST_BYTES else 0):
-        # Shrink each block that begins elsewhere: what is left of its chunk then begins there.
+        # Shrink each block that begins elsewhere: the rest of its chunk then begins there.
         block = libc.malloc(size_bytes)
         chunk = (offset_bytes - (block or 0)) % PAGE_BYTES
         if not block or not chunk:

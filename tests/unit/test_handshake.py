@@ -34,7 +34,7 @@ def test_a_dlpack_consumer_asks_for_a_capsule_which_is_read_and_not_consumed():
     (asked,) = [event for event in events if event["call"] == "__dlpack__"]
     assert asked["arguments"]["copy"] is False
     assert asked["arguments"]["max_version"].startswith("(1, ")
-    assert (asked["outcome"], asked["ns"] > 0) == ("returned", True)
+    assert asked["outcome"] == "returned"
     assert (asked["capsule"]["shape"], asked["capsule"]["dtype"]) == ((2, 3), "float64")
     assert asked["capsule"]["address"] == array.ctypes.data
     assert result.tolist() == array.tolist()

@@ -5,9 +5,9 @@ The answer: ``size_bytes`` of the array; and ``memcpy_gb_per_s`` (1e9 bytes per 
 memcpy, unless the array is empty. Bytes are counted once, not as read plus written. A copy into
 fresh memory also pays for page faults, which the timers count.
 
-``least_ns`` is what no copy of all bytes can beat by much. On the host it is the fastest memcpy of
-the part that each processor has if all of them copy. Such a part may lie in a cache that the whole
-array does not fit into, so a share of the whole memcpy would be too long.
+No copy of all bytes is much faster than ``least_ns``. On the host it is the fastest memcpy of one
+processor's part if all of them copy. Such a part may lie in a cache that is too small for the whole
+array, so a share of the whole memcpy would be too long.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _cache: dict[tuple[int, bool], tuple[float, float]] = {}
 
 
 def measure(size_bytes: int, budget_ns: int, gpu: Gpu | None = None) -> dict[str, Any]:
-    """The answer, measured once per size; from device to device if ``gpu`` is given."""
+    """Return the answer, measured once per size; from device to device if ``gpu`` is given."""
     size = min(size_bytes, LARGEST)
     if size == 0:
         return {"size_bytes": 0}
@@ -45,7 +45,7 @@ def measure(size_bytes: int, budget_ns: int, gpu: Gpu | None = None) -> dict[str
 
 
 def _on_host(size: int, budget_ns: int) -> tuple[float, float]:
-    """The time of a memcpy, and the least time of any copy."""
+    """Return the time of a memcpy, and the least time of any copy."""
     source = ctypes.create_string_buffer(size)
     target = ctypes.create_string_buffer(size)
     ctypes.memset(source, 1, size)  # all pages that were never written are one page of zeros

@@ -123,7 +123,7 @@ def _outlasting_ns(host_ns: int) -> int:
 
 
 def _series(timer: EventTimer, call: Call, spin_ns: int, budget_ns: int) -> dict[str, list[Sample]]:
-    """Gapless samples, warm and cold in turn, so that a drift touches both alike."""
+    """Take gapless samples, warm and cold in turn, so that a drift touches both alike."""
     series: dict[str, list[Sample]] = {"warm": [], "cold": []}
     began = timer.gpu.host_ns()
     for number in range(MAX_SAMPLES):

@@ -5,8 +5,8 @@ times what is kept, and a new array costs more than the loop says. So several ne
 converted twice, while the first result is held.
 
 Verdicts: ``kept``, ``not kept``, ``unknown``. Evidence: ``first_ns`` and ``second_ns`` (the fastest
-of all arrays, since other programs only add time), ``arrays`` (how many), ``size_bytes`` of each.
-For a copy that is kept also ``new_ns``: the median first conversion of arrays of the case's size.
+of all arrays, since other programs only add time), and ``size_bytes`` of each. For a copy that is
+kept also ``new_ns``: the median first conversion of arrays of the case's size.
 Proof for a copy: both results have one address. Proof for a view, and for a copy to another device:
 the first conversion takes over twice as long. Making an array drives the conversion's code out of
 the caches, so the old array is converted once before, untimed. Results without an address are
@@ -93,7 +93,7 @@ def judge(pairs: list[Pair], clock_ns: float, crosses: bool = False) -> dict[str
         kept = is_cheaper
     else:
         kept = all(pair.same_result for pair in pairs) or (crosses and is_cheaper)
-    evidence = {"first_ns": first, "second_ns": second, "arrays": len(pairs)}
+    evidence = {"first_ns": first, "second_ns": second}
     return {"verdict": "kept" if kept else "not kept", "evidence": evidence}
 
 

@@ -1,15 +1,14 @@
 """Handshake: what does the consumer ask of the producer, and what does it get?
 
 A recording proxy stands for the source. It has the methods of the export's protocol and no others,
-and passes each call on. The answer is a list of events: ``call`` with ``arguments``, ``ns`` and
-``outcome``, and a ``capsule`` (its fields, read without consuming it) or an ``answer``. The last
-event is ``import``. Only the Python protocol is seen: the C exchange API (DLPack 1.3) looks at the
+and passes each call on. The answer is a list of events: ``call`` with ``arguments`` and
+``outcome``, and the fields of a ``capsule``, read without consuming it. The last event is
+``import``. Only the Python protocol is seen: the C exchange API (DLPack 1.3) looks at the
 producer's type, and no proxy can have the buffer protocol.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial, partialmethod
@@ -155,18 +154,15 @@ def proxy(
 def _record(events: list[dict[str, Any]], name: str, arguments: dict[str, Any], call: Any) -> Any:
     event: dict[str, Any] = {"call": name, "arguments": arguments}
     events.append(event)
-    begin = time.perf_counter_ns()
     try:
         answer = call()
     except BaseException as refusal:
-        event.update(ns=time.perf_counter_ns() - begin, outcome=_words(refusal))
+        event["outcome"] = _words(refusal)
         raise
-    event.update(ns=time.perf_counter_ns() - begin, outcome="returned")
+    event["outcome"] = "returned"
     contents = capsule.read(answer)
     if contents is not None:
         event["capsule"] = asdict(contents)
-    elif isinstance(answer, (tuple, dict)):
-        event["answer"] = repr(answer)[:LONGEST]
     return answer
 
 

@@ -12,8 +12,8 @@ value read through the consumer proves the race.
   A wrong value makes the verdict ``unordered``, and ``waits`` tells a wait of the host. The read
   needs a conversion of its own. A view shows its race only before the queue's end, and the read
   would be in the time.
-- A conversion counts only if its queue had not run dry: the queue's end must come as late as it
-  should. If the call's own work on the host takes longer than the queue, the queue is made longer.
+- A conversion counts only if its queue had not run dry. If the call's own work on the host takes
+  longer than the queue, the queue is made longer.
 - On a device all of it is done twice: on the default streams, and with producer and consumer on a
   non-blocking stream each. The driver orders default streams by itself. The worse run counts. If
   the conversion raises on these streams, the run on the default streams counts.
@@ -150,7 +150,6 @@ def measure_queue(queue: QueuedWork) -> dict[str, Any]:
         "unrelated": unrelated and asdict(unrelated),
         "values_right": right,
         "loaded": {"queued_ns": longest.done_ns, "host_ns": longest.host_ns},
-        "points": [list(point) for point in points],
     }
     if word == "unordered" and grows(host):
         evidence["waits"] = "device-sync" if unrelated and grows(unrelated) else "host-sync"

@@ -8,8 +8,7 @@ Verdicts: ``ok``, ``unknown`` (for small arrays, with a device, and if the mark 
 
 The mark is ``VmHWM``: the largest resident set since ``/proc/self/clear_refs`` was written, see
 ``proc_pid_clear_refs(5)``. It does not see memory that a framework kept from an earlier call and
-uses again, so freed memory is returned to the kernel before. ``Referenced`` pages would show it,
-but they rose by half an array with nothing running.
+uses again, so freed memory is returned to the kernel before.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ def measure(subject: Subject) -> dict[str, Any]:
 
 def _peak_bytes(subject: Subject, convert: Callable[[], Any]) -> int:
     """Return the peak of one conversion. Raises OSError."""
-    # What is kept from the first conversion on is not counted. Its result stays: freed memory
-    # would hide the memory that is taken.
+    # Memory kept since a first conversion does not count. Its result stays: freed memory would hide
+    # new memory.
     first = convert()
     subject.wait_for(first)
     before = reset_mark()

@@ -245,14 +245,13 @@ def reuse(step: Step) -> dict[str, Any]:
     read = step.steps.to_numpy
     kept = step.run()
     values = read(kept).tobytes()
-    evidence: dict[str, Any] = {"calls": CALLS}
     for call in range(1, CALLS + 1):
         output = step.run(other)
         if call == 1 and read(output).tobytes() == values:
             return unknown("the model gives the same output for another input")
         if read(kept).tobytes() != values:
-            return verdict("overwritten", {**evidence, "after_calls": call})
-    return verdict("kept", evidence)
+            return verdict("overwritten", {"after_calls": call})
+    return verdict("kept", {})
 
 
 def shape_change(step: Step, budget_ns: int) -> dict[str, Any]:

@@ -6,8 +6,8 @@ Each answer is a timing of one process: ``loops``, ``samples_ns`` (ns per call, 
 - ``first_call``: ``ns`` of the first conversion of the process, until the values are there;
   ``cases_before`` (cases that the worker served before). The release of the result is not included.
 - ``host_time``: until the call returns.
-- ``ready_time``: until the result's values are there; also ``idle_wait_ns``, the cost of a wait for
-  a finished result, which is subtracted. No answer if the consumer has nothing to wait for.
+- ``ready_time``: until the result's values are there, without the cost of a wait for a finished
+  result. No answer if the consumer has nothing to wait for.
 """
 
 from __future__ import annotations
@@ -101,5 +101,4 @@ def until_ready(
 ) -> dict[str, Any]:
     """Time of a loop that waits for each result, without the idle wait."""
     series = turns and replace(turns, name="ready time")
-    timing = timer.sample(loop, budget_ns, idle.median_ns, timer.LONG_NS, turns=series)
-    return {**asdict(timing), "idle_wait_ns": idle.median_ns}
+    return asdict(timer.sample(loop, budget_ns, idle.median_ns, timer.LONG_NS, turns=series))
