@@ -114,7 +114,7 @@ class Jax(Probe):
         import numpy as np
 
         # A copy on the device first: JAX keeps the host copy of an array and would show that. And
-        # the host may see other values than what computes (jax#17784).
+        # the host may see other values than the device has (jax#17784).
         host = np.array(array.copy())
         bits = BITS.get(str(self.dtype(array)))
         return host if bits is None else host.view(bits)
@@ -164,9 +164,9 @@ def values(elements: int, spec: ArraySpec) -> str:
 # cannot know, so y has to wait for it.
 #
 # On the CPU one compiled loop, because JAX blocks the caller with more than 32 calls in flight;
-# with arithmetic besides the cosine, because XLA counts only that and runs what it finds cheap in
+# with arithmetic besides the cosine, because XLA counts only that and runs cheap operations in
 # the caller's thread. On CUDA one call for each unit, because XLA asks the device at each turn
-# of a loop whether to go on, which blocks the caller; and of 32 calls, which is all that may wait
+# of a loop whether to go on, which blocks the caller; and of 32 calls, as many as may wait
 # there too, each is of many products, so that 3 ms or more are in each.
 _QUEUE_SETUP = {
     "cpu": """\

@@ -57,7 +57,7 @@ class MXNet(Probe):
         if spec.dtype not in _DTYPES:
             raise Unsupported(f"MXNet has no dtype {spec.dtype}")
         if not spec.shape or not spec.elements:
-            # mxnet.util.set_np_shape would change what a shape means to the whole process.
+            # mxnet.util.set_np_shape would change the meaning of shapes in the whole process.
             raise Unsupported("to MXNet a scalar or an axis of length zero is an unknown shape")
         check_layout(spec, _MISSING)  # MXNet allocates at multiples of 64 bytes
         if spec.layout == "sliced":

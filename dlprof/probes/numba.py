@@ -61,7 +61,7 @@ def increase(x, work):
     for i in range(numba.cuda.grid(1), x.size, numba.cuda.gridsize(1)): x[i] += 1
 """
 
-# A stencil as image processing has it: each pixel becomes the weighted sum of those around it.
+# A stencil of image processing: each pixel becomes the weighted sum of its neighbors.
 _STENCIL = """\
 @numba.njit
 def stencil(image, weights, output):
@@ -131,7 +131,7 @@ class Numba(Probe):
             setup=_CUDA_SETUP,
             result_device="cuda",
         ),
-        # An empty kernel: what takes time is its argument, and the launch.
+        # An empty kernel: only its argument and the launch take time.
         Import(
             "kernel", (CUDA_ARRAY, DLPACK), _LAUNCH, CUDA, setup=_CUDA_SETUP, returns_array=False
         ),
@@ -218,7 +218,7 @@ class Numba(Probe):
         return Use(f"{launch}({{x}}, {{weights}}, {{output}})", others, _CUDA_STENCIL)
 
     def queue_setup(self, spec: ArraySpec) -> str:
-        # Numba's memory comes from the driver each time, which may wait for queued work.
+        # Numba asks the driver for memory each time, and the driver may wait for queued work.
         made = "increased = numba.cuda.device_array_like(x)\n"
         return _INCREASE + made if spec.device == "cuda" else ""
 

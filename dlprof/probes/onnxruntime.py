@@ -40,7 +40,7 @@ _NAMES = {
 }
 
 # Dtypes that NumPy lacks: the number in onnx.TensorProto, the unsigned integer of the same
-# width, and the bits of float32 values v that the dtype holds exactly, made from those of a
+# width, and the bits of float32 values v that the dtype holds exactly, made from the bits of a
 # NumPy dtype that has the same exponent bits.
 _BITS = {
     "bfloat16": (16, "uint16", "v.view('uint32') >> 16"),
@@ -228,7 +228,7 @@ def _source(values: str, dtype: str) -> str:
 def _contiguous(spec: ArraySpec) -> str:
     pattern = numbers(spec)
     values = f"({pattern.text(f'numpy.arange({spec.elements})', spec.elements)})"
-    if spec.corners and spec.dtype not in _BITS:  # those are made of float32 values
+    if spec.corners and spec.dtype not in _BITS:  # these dtypes are made of float32 values
         values = f"{corners(spec.dtype).text(spec.elements)}.view('{spec.dtype}')"
     host = f"host = {values}.reshape({spec.shape})"
     kind = _BITS[spec.dtype][0] if spec.dtype in _BITS else f"numpy.dtype('{spec.dtype}')"
@@ -240,7 +240,7 @@ def _contiguous(spec: ArraySpec) -> str:
 
 
 def _sliced(spec: ArraySpec) -> str:
-    # A value of onnxruntime's own cannot be sliced; one over a slice of NumPy's is what users have.
+    # onnxruntime cannot slice its own values; users wrap a slice of a NumPy array.
     if spec.device != "cpu" or spec.dtype in _BITS:
         raise Unsupported("onnxruntime has no slices")
     text = NumPy().create(spec)

@@ -220,7 +220,7 @@ def _corners(elements: int, spec: ArraySpec) -> str:
         f"torch.tensor({words}, dtype=torch.int{found.word}, device='{spec.device}')"
         f"{_repeated(count, len(words))}"
     )
-    # A view of larger elements would need an aligned offset, which a slice at 0 has.
+    # A view of larger elements needs an aligned offset, as a slice at 0 has.
     return f"{text}.view(torch.{spec.dtype})"
 
 

@@ -65,15 +65,6 @@ def test_a_framework_that_follows_the_standards_violates_nothing_and_the_answer_
     assert "violated" not in done.out
 
 
-@pytest.mark.parametrize("name", ["byte-offset", "exchange-gives"])
-def test_a_script_says_whether_the_deviation_is_there(name, repro, monkeypatch):
-    script = repro(name)
-    monkeypatch.setenv("PLAIN_FAULT", name)
-    assert answer(script) == "violated"
-    monkeypatch.setenv("PLAIN_FAULT", "")
-    assert answer(script) == "holds"
-
-
 @pytest.mark.parametrize(
     ("name", "fault"),
     [("deleter-in-thread", "deleter-in-thread"), ("byte-offset", "crashes-at-drop")],

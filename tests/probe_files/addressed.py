@@ -1,6 +1,6 @@
-"""The fake framework with a conversion that copies what is not at the start of a cache line.
+"""The fake framework with a conversion that copies arrays off the start of a cache line.
 
-DLPROF_TEST_PLACE: where arrays are that nobody asked to be anywhere, ``aligned`` or ``sliced``.
+DLPROF_TEST_PLACE: the place of arrays of layout C, ``aligned`` or ``sliced``.
 DLPROF_TEST_COPIES: if set, the conversion always copies.
 """
 

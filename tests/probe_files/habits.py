@@ -57,7 +57,7 @@ def take_along(source):
 
 
 def four_buffers(source):
-    """Four buffers in turns, whoever still holds the first."""
+    """Four buffers in turns, even if the first is still in use."""
     alike = [one for one in ring if (one.shape, one.dtype) == (source.shape, source.dtype)]
     if len(alike) < 4:
         ring.append(source.copy())
@@ -68,7 +68,7 @@ def four_buffers(source):
 
 
 def keep_each(source):
-    """Something of each array stays for good, and nothing of its later conversions."""
+    """The first conversion of each array leaks, and later ones do not."""
     if first_seen["source"] is None or first_seen["source"]() is not source:
         first_seen["source"] = weakref.ref(source)
         first_seen["kept"].append(numpy.ones(5 << 10))

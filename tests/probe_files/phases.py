@@ -11,7 +11,7 @@ Fake = runpy.run_path(str(Path(__file__).with_name("fake.py")))["Fake"]
 
 
 def returns(value):
-    """A method that returns this, whatever it is given."""
+    """Return a method that returns this value."""
     return lambda *_: value
 
 

@@ -1,17 +1,20 @@
 """A framework of plain ctypes memory that follows DLPack and the array API standard.
 
 ``fault`` names the one check of ``dlprof conformance`` that it violates; empty: none. Some faults
-have a name of a check and a dtype: it violates that check for arrays of the dtype alone. Of
-``crashes-at-drop`` the process ends where the last array on another's memory is gone.
+name a check and a dtype: it violates that check for this dtype alone. With
+``crashes-at-drop`` the process ends when an array on foreign memory is dropped.
 """
 
 import ctypes
 import itertools
+import math
 import os
 import struct
 import threading
 from pathlib import Path
 
+from dlprof.conformance import counterpart
+from dlprof.conformance.counterpart import NEW, OLD, USED, Deleter, rename_capsule
 from dlprof.probes.base import Export, Import, Probe, Protocol, Unsupported
 from dlprof.probes.capsule import (
     Managed,
@@ -24,17 +27,8 @@ from dlprof.probes.capsule import (
 
 fault = os.environ.get("PLAIN_FAULT", "")
 VERSION = (1, 3)
-NEW, OLD, EXCHANGE = b"dltensor_versioned", b"dltensor", b"dlpack_exchange_api"
-USED = {NEW: b"used_dltensor_versioned", OLD: b"used_dltensor"}
-CODES = {"int": 0, "uint": 1, "float": 2, "complex": 5}
-DTYPES = {"bool": (6, 8, 1, "?")} | {
-    f"{kind}{bits}": (CODES[kind], bits, 1, form)
-    for kind, forms in {"int": "bhiq", "uint": "BHIQ"}.items()
-    for bits, form in zip((8, 16, 32, 64), forms, strict=True)
-}
+DTYPES = {name: (code, bits, 1, form) for name, (code, bits, form) in counterpart.DTYPES.items()}
 DTYPES |= {"float16": (2, 16, 1, "e"), "bfloat16": (4, 16, 1, "H")}
-DTYPES |= {"float32": (2, 32, 1, "f"), "float64": (2, 64, 1, "d")}
-DTYPES |= {"complex64": (5, 64, 1, "ff"), "complex128": (5, 128, 1, "dd")}
 NAMES = {value[:3]: name for name, value in DTYPES.items()}
 
 
@@ -45,13 +39,9 @@ class Table(ctypes.Structure):
     )
 
 
-def function(name, result, *parameters):
-    return ctypes.PYFUNCTYPE(result, *parameters)((name, ctypes.pythonapi))
-
-
-rename = function("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
-is_valid = function("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
-Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
 Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 kept = []
 held = {}
@@ -76,7 +66,7 @@ imported = [None]
 
 
 class Block:
-    """Memory of our own; what is freed holds other values."""
+    """Memory of our own; it changes when it is freed."""
 
     def __init__(self, size):
         self.memory = ctypes.create_string_buffer(size + 64)
@@ -134,11 +124,10 @@ class Array:
             raise SystemError("no such dtype")
         if fault == f"copies-{self.dtype}" and copy:
             raise SystemError("no copy")
-        if fault == f"keywords-together-{self.dtype}" and copy and dl_device:
+        together = ("keywords-together", f"keywords-together-{self.dtype}")
+        if fault in together and copy and dl_device:
             raise SystemError("not both")
         flags, source = 0, self
-        if fault == "keywords-together" and copy and dl_device:
-            raise BufferError("not both")
         if (copy and fault != "copies") or (copy is False and fault == "never-copies"):
             source, flags = self.copy(), 0 if fault == "copied-flag" else 2
         if copy is None and fault == "gives-view":
@@ -245,7 +234,7 @@ def make_large(shape):
 
 
 def capsule_from(x, copy):
-    """The capsule of an object, and whether the producer was asked for the copy."""
+    """Return the capsule of an object, and whether the call had the keyword copy."""
     if not hasattr(x, "__dlpack__"):
         raise (TypeError if fault == "no-methods" else AttributeError)("it has no __dlpack__")
     device = (1, 0) if fault in ("asks-for-device", "unknown-device") else x.__dlpack_device__()
@@ -318,7 +307,7 @@ def from_dlpack(x, /, **how):  # noqa: C901, PLR0912 - a branch for each fault
     if fault == "own-array" and isinstance(x, Array):
         return make([1.0], (1,))
     if fault != "renames-capsule":
-        rename(capsule, USED[NEW if name == NEW else OLD])
+        rename_capsule(capsule, USED[NEW if name == NEW else OLD])
     if fault == "deleter-waits":
         Deleter(managed.deleter)(address)
         managed.deleter = None
@@ -360,9 +349,7 @@ def array_of(tensor, name=NEW, flags=0):  # noqa: C901, PLR0912 - a branch for e
         dtype = (1, 8, 1)
     if dtype not in NAMES or (fault == "takes-dtypes" and dtype[0] == 6):
         raise BufferError("no such dtype")
-    size = 1
-    for length in shape:
-        size *= length
+    size = math.prod(shape)
     if size > 1 << 40 and fault != "size-overflow":
         raise BufferError("too large")
     if not ndim and fault == "scalar-null":
@@ -431,10 +418,7 @@ def allocate(prototype, out, context, set_error):
             set_error(context, b"BufferError", b"no such dtype")
         return -1
     shape = tuple(like.shape[: like.ndim])
-    size = 1
-    for length in shape:
-        size *= length
-    out[0] = make([0] * size, shape, name).managed()[1]
+    out[0] = make([0] * math.prod(shape), shape, name).managed()[1]
     return 0
 
 
@@ -457,7 +441,7 @@ class Exchange:
 
     def __get__(self, _, __):
         table = NO_TABLE if fault == "exchange-table" else TABLE
-        return new_capsule(ctypes.addressof(table), EXCHANGE, None)
+        return new_capsule(ctypes.addressof(table), b"dlpack_exchange_api", None)
 
 
 Array.__dlpack_c_exchange_api__ = Exchange()
@@ -495,7 +479,7 @@ class Plain(Probe):
 
 
 class Capsules(Plain):
-    """The same, with functions that take and give capsules only."""
+    """The same framework, whose functions take and give capsules only."""
 
     name = "capsules"
     exports = (Export("to_capsule", Protocol.DLPACK_CAPSULE, "plain.to_capsule({x})"),)

@@ -1,4 +1,4 @@
-"""A probe of NumPy arrays whose documented copy is a view, and that says how to look at them."""
+"""A probe of NumPy arrays whose documented copy is a view."""
 
 from dlprof.probes.base import CPU, Export, Import, Protocol
 from dlprof.probes.numpy import NumPy

@@ -1,4 +1,4 @@
-"""The fake framework with conversions that a test makes slower, or breaks, for one interpreter.
+"""The fake framework with conversions that a test can slow down or break for one interpreter.
 
 DLPROF_TEST_SPIN: turns of a loop inside each conversion. DLPROF_TEST_BREAK: ``crash`` kills the
 process in ``copy``, ``company`` does so only after a ``view`` in the same process, ``import`` makes

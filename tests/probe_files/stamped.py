@@ -1,4 +1,4 @@
-"""The fake framework with a conversion that writes down when it began and ended.
+"""The fake framework with a conversion that writes its begin and end into a file.
 
 A user's setup says where: ``stamps = open(PATH, "ab")``. It may set ``breaks``: the conversion of
 this number ends the process; with ``hangs`` it never returns.

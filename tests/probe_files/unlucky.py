@@ -1,4 +1,4 @@
-"""A framework with one way in for each kind of bad luck, beside two ways that work."""
+"""A framework with one import for each kind of bad luck, and two that work."""
 
 import runpy
 from pathlib import Path

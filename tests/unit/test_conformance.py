@@ -14,7 +14,7 @@ from dlprof.worker.conformance import loaded
 
 PLAIN = Path(__file__).parents[1] / "probe_files" / "plain.py"
 REFUSED = {"lanes-4", "padded-differs"}
-"""What the framework refuses, as the standards let it."""
+"""Checks that the framework refuses, which the standards allow."""
 CRASHES = {"deleter-in-thread"}
 """Their faults end the process; see tests/integration/test_conformance_cli.py."""
 
@@ -61,7 +61,7 @@ def test_a_violation_for_one_dtype_names_it(name, dtype, verdict):
 
 
 SCRIPTS = {"byte-offset", "copies", "deleter-once", "exchange-gives", "own-array", "refusal-type"}
-"""Of each module of checks, one."""
+"""One check of each module."""
 
 
 def ends(text, namespace):

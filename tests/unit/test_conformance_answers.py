@@ -1,4 +1,4 @@
-"""A check that fails as an instrument never says that a clause holds, and ends in no pass."""
+"""A check that fails as an instrument never passes."""
 
 from types import SimpleNamespace
 
@@ -26,7 +26,7 @@ def conforms():
 
 
 class Worker:
-    """Answers by the name of the check; ``deaths`` end it."""
+    """Gives an answer by the name of the check."""
 
     def __init__(self, answers):
         self.answers = answers

@@ -1,4 +1,4 @@
-"""Plain host memory: layouts, values, and what instruments see of them."""
+"""Plain host memory: layouts, values and ownership."""
 
 import numpy
 import pytest
@@ -28,7 +28,7 @@ def subject(kind, code=VIEW, spec=SPEC):
 
 
 class TestPlainMemory:
-    """Bytes without shape and dtype, which the import says."""
+    """Bytes without shape and dtype: the import gives both."""
 
     @every_kind
     def test_the_memory_holds_the_values_that_were_asked_for(self, kind):

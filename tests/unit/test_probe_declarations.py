@@ -1,4 +1,4 @@
-"""What a probe declares is checked when it is loaded, and refused with its place."""
+"""Loading a probe checks its declarations, and an error names the place."""
 
 from pathlib import Path
 
