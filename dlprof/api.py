@@ -19,7 +19,7 @@ from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.options import Option
 from dlprof.runner.progress import Bar, Watcher
-from dlprof.runner.request import Request, request_of
+from dlprof.runner.request import Request, make_request
 from dlprof.runner.state import default_path
 from dlprof.runner.user_code import request_for
 
@@ -85,7 +85,7 @@ def run(
     simulated = simulated_in(values["devices"])
     catalog = inspect_interpreter(values["python"], values["probes"], simulated)
     pair = (catalog.installed(producer).name, catalog.installed(consumer).name)
-    request = request_of(values, (pair,), ("run", producer, consumer))
+    request = make_request(values, (pair,), ("run", producer, consumer))
     return _measure(request, catalog, output, progress)
 
 

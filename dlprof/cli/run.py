@@ -19,7 +19,7 @@ from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, frameworks_on, inspect_interpreter, pairs_named
 from dlprof.runner.options import Option, Switch, Text
 from dlprof.runner.progress import Bar
-from dlprof.runner.request import Request, request_of
+from dlprof.runner.request import Request, make_request
 
 PRODUCER = typer.Argument(help="The framework that owns the array; several with commas between.")
 CONSUMER = typer.Argument(help="The framework that takes it in; several as well.")
@@ -76,7 +76,7 @@ def _pairs_request(
     """Return the request for every named producer with every named consumer."""
     catalog = _catalog(values)
     pairs = pairs_named(catalog, producer, consumer)
-    return request_of(values, pairs, (verb, producer, consumer)), catalog
+    return make_request(values, pairs, (verb, producer, consumer)), catalog
 
 
 @takes(
@@ -123,7 +123,7 @@ def matrix(*, given: Given) -> None:
     pairs = tuple(product(names, names))
     if not pairs:
         raise Unmeasured("no framework is installed that can be measured here")
-    measure(request_of(values, pairs, ("matrix",)), catalog, given)
+    measure(make_request(values, pairs, ("matrix",)), catalog, given)
 
 
 SETUP = replace(every.SETUP, short="-s", metavar="CODE", help="Makes the array.")

@@ -17,7 +17,7 @@ from dlprof.runner import files, options
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, frameworks_on
 from dlprof.runner.options import IN_FILE, OPTIONS, settle, value_of
-from dlprof.runner.request import Request, ScenarioRecord, request_of
+from dlprof.runner.request import Request, ScenarioRecord, make_request
 from dlprof.runner.session_file import first_error
 from dlprof.text.clean import clean, nearest, sanitised
 
@@ -208,7 +208,7 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
     wanted = wanted or pairs(patterns, frameworks_on(catalog, values["devices"]))
     if not wanted:
         raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")
-    request = request_of(values, wanted, ("run", str(scenario.file)))
+    request = make_request(values, wanted, ("run", str(scenario.file)))
     # Steps have no diagnosis that could be left out.
     settings = replace(request.settings, diagnose=request.settings.diagnose or bool(steps))
     record = ScenarioRecord(

@@ -51,6 +51,10 @@ class Settings:
     survey_alone: bool = False
 
 
+WITHOUT_TIMES: dict[str, Any] = {"times": False, "largest_bytes": 16 << 20}
+"""Settings of a simulated device: only times need arrays of hundreds of MB."""
+
+
 @dataclass(frozen=True)
 class ScenarioRecord:
     """A scenario as its session keeps it; ``pairs`` and ``expect`` use the catalog's names."""
@@ -82,38 +86,17 @@ class Request:
     simulated: int = 0
 
 
-def request_of(
+def make_request(
     values: Mapping[str, Any], pairs: tuple[tuple[str, str], ...], command: tuple[str, ...]
 ) -> Request:
-    """Return the request that the options make of these pairs."""
-    simulated = simulated_in(values["devices"])
-    return Request(
-        pairs=pairs,
-        axes=Axes(
-            shapes=values["shapes"],
-            dtypes=values["dtypes"],
-            layouts=values["layouts"],
-            devices=("cuda",) if simulated else values["devices"],
-        ),
-        globs=values["paths"],
-        settings=settings_of(values),
-        python=values["python"],
-        probe_files=values["probes"],
-        command=command,
-        simulated=simulated,
-    )
+    """Return the request that the options make of these pairs.
 
-
-WITHOUT_TIMES: dict[str, Any] = {"times": False, "largest_bytes": 16 << 20}
-"""Settings of a simulated device: only times need arrays of hundreds of MB."""
-
-
-def settings_of(values: Mapping[str, Any]) -> Settings:
-    """Return how to measure. Raises :class:`UsageError` for loops on a simulated device."""
+    Raises :class:`UsageError` for loops on a simulated device.
+    """
     simulated = simulated_in(values["devices"])
     if simulated and set(values["placements"]) != {options.PLACEMENTS.default}:
         raise UsageError(f"--placement needs {NO_TIMES}")
-    return Settings(
+    settings = Settings(
         rounds=values["rounds"],
         seed=values["seed"],
         sample_ns=round(values["sample_ms"] * 1e6),
@@ -125,4 +108,19 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         setup=values["setup"] or "",
         survey=values["survey"],
         **(WITHOUT_TIMES if simulated else {}),
+    )
+    return Request(
+        pairs=pairs,
+        axes=Axes(
+            shapes=values["shapes"],
+            dtypes=values["dtypes"],
+            layouts=values["layouts"],
+            devices=("cuda",) if simulated else values["devices"],
+        ),
+        globs=values["paths"],
+        settings=settings,
+        python=values["python"],
+        probe_files=values["probes"],
+        command=command,
+        simulated=simulated,
     )

@@ -21,7 +21,7 @@ from dlprof.protocol.statement import (
 )
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, inspect_interpreter
-from dlprof.runner.request import Axes, Request, Settings, settings_of
+from dlprof.runner.request import Axes, Request, make_request
 from dlprof.runner.schedule import Lane, finish, processors
 from dlprof.runner.worker_client import Outcome, Pool
 
@@ -55,34 +55,32 @@ def request_for(
     check(statement, setup, source)
     python, probe_files = values["python"], values["probes"]
     simulated = simulated_in(values["devices"])
-    # The setup makes the array, and does no more. All processes serve one pair.
-    settings = replace(settings_of(values), setup="", together=True)
     known = inspect_interpreter(python, probe_files, simulated)
     variables: dict[str, str] = {}
     for probe in known.probes:
         variables |= probe.variables
     typed = {"statement": statement, "setup": setup, "source": source}
     with closing(Pool(python, variables | known.variables)) as pool:
-        found = _recognize(typed, settings, known, probe_files, pool)
+        found = _recognize(typed, values["timeout"], known, probe_files, pool)
         own = _own_code(setup, found)
         array = found["source"]
-        request = Request(
-            pairs=((own.producer.name, own.consumer.name),),
+        pair = own.producer.name, own.consumer.name
+        request = make_request(values, (pair,), ("time", statement))
+        request = replace(
+            request,
             axes=Axes(
                 (tuple(array["shape"]),), (array["dtype"],), (array["layout"],), (array["device"],)
             ),
-            settings=settings,
-            python=python,
+            # The setup makes the array, and does no more. All processes serve one pair.
+            settings=replace(request.settings, setup="", together=True),
             probe_files=(*probe_files, own.reference()),
-            command=("time", statement),
-            simulated=simulated,
         )
         yield request, inspect_interpreter(python, request.probe_files, simulated), pool
 
 
 def _recognize(
     typed: dict[str, Any],
-    settings: Settings,
+    limit_s: float,
     catalog: Catalog,
     probe_files: tuple[str, ...],
     pool: Pool,
@@ -102,7 +100,7 @@ def _recognize(
     def ask() -> Lane:
         forks = pool.forks(("forks", ()), imports)
         worker = yield from forks.next()
-        outcomes.append(worker.ask(request, settings.limit_s))
+        outcomes.append(worker.ask(request, limit_s))
         yield from forks.end()
 
     finish([ask()])

@@ -18,7 +18,7 @@ from dlprof.report.comparison_document import checks_of, comparison_document
 from dlprof.report.session_document import session_document
 from dlprof.runner import options
 from dlprof.runner.catalog import catalog_from
-from dlprof.runner.request import request_of
+from dlprof.runner.request import make_request
 from dlprof.runner.session import SIMULATED
 from dlprof.runner.worker_client import child_environment
 from dlprof.simulated import environment as simulated
@@ -31,7 +31,7 @@ TIME = re.compile(r"\b\d[\d.,]* ?(ns|µs|us|ms|s|GB/s)\b")
 
 def request(**given):
     values = options.settle(options.read(given))
-    return request_of(values, (("cupy", "numba"),), ("run",))
+    return make_request(values, (("cupy", "numba"),), ("run",))
 
 
 def untimed(code="numba.cuda.as_cuda_array(x)", order="host-sync", **changes):
