@@ -51,9 +51,8 @@ def _step_framework(word: str) -> str:
     raise UsageError(f"dlprof measures no steps of {word!r}: {nearest(word, inference.KNOWN)}")
 
 
-Text = Annotated[str, Field(min_length=1, max_length=1000)]
-Pair = Annotated[Text, _fit(parse_pair)]
-Expect = Annotated[Text, _fit(parse_expectation)]
+Pair = Annotated[str, _fit(parse_pair)]
+Expect = Annotated[str, _fit(parse_expectation)]
 
 
 class Part(BaseModel):
@@ -68,8 +67,8 @@ class Step(Part):
     choice.
     """
 
-    framework: Annotated[Text, _fit(_step_framework)]
-    model: Text | None = None
+    framework: Annotated[str, _fit(_step_framework)]
+    model: str | None = None
     threads: int = Field(0, ge=0, le=4096)
 
     def named(self, folder: Path) -> tuple[str, str]:
@@ -96,9 +95,9 @@ class Problem(Part):
     ``source`` holds links to descriptions of the problem.
     """
 
-    title: Text
-    question: Text
-    source: list[Text] = Field(default=[], min_length=1)
+    title: str
+    question: str
+    source: list[str] = Field(default=[], min_length=1)
     pairs: list[Pair] = Field(default=[], min_length=1)
     step: list[Step] = Field(default=[], min_length=1)
     expect: list[Expect] = Field(default=[], min_length=1)

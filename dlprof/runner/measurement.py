@@ -85,10 +85,8 @@ def plan(request: Request, catalog: Catalog) -> Plan:
         raise UsageError(f"steps of inference need {NO_TIMES}")
     found, refused = _targets(request, catalog)
     cases = list(_all_cases(found, request))
-    known = [path for target in found for path in target.paths]
-    unmatched = [
-        glob for glob in request.globs if not any(pairing.matches(path, glob) for path in known)
-    ]
+    paths = [path for target in found for path in target.paths]
+    unmatched = [glob for glob in request.globs if not pairing.choose(paths, [glob])]
     no_path = f"no path matches {', '.join(map(repr, unmatched or request.globs))}"
     if not cases:
         raise UsageError(
@@ -140,7 +138,7 @@ def _targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str
             except Unmeasured as error:
                 refused.setdefault(f"{pair_text((pair[0].name, pair[1].name))}: {error}", error)
                 continue
-            paths = pairing.paths(*pair, device)
+            paths = pairing.choose(pairing.paths(*pair, device), request.globs)
             if catalog.interpreter.get("no_cuda"):
                 paths = [path for path in paths if path.import_.result_device != "cuda"]
             target = Target(*pair, device, reason, paths)
@@ -150,29 +148,22 @@ def _targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str
     return list(found.values()), list(refused)
 
 
-def _all_cases(found: Sequence[Target], request: Request) -> Iterator[Case]:
-    axes = request.axes
-    for target in () if request.settings.survey_alone else found:
-        chosen = pairing.choose(target.paths, request.globs)
+def _all_cases(targets: Sequence[Target], request: Request) -> Iterator[Case]:
+    axes, settings = request.axes, request.settings
+    for target in () if settings.survey_alone else targets:
+        pair = target.producer, target.consumer
         for shape, dtype, layout in product(axes.shapes, axes.dtypes, axes.layouts):
-            for path in chosen:
-                pair = target.producer, target.consumer
+            for path in target.paths:
                 yield Case(*pair, path, shape, dtype, layout, target.device)
-    if request.settings.survey:
-        yield from _surveyed(found, request)
-
-
-def _surveyed(found: Sequence[Target], request: Request) -> Iterator[Case]:
-    """Yield path after path: what one array breaks shows at the next."""
-    for target in found:
-        for path in pairing.choose(target.paths, request.globs):
+    for target in targets if settings.survey else ():
+        for path in target.paths:  # a path that one array breaks shows that at its next array
             if path.protocol == Protocol.STEP:
                 continue
             # The protocol hands over plain memory, and the import says what is in it.
             flags = () if path.protocol == Protocol.BUFFER else target.producer.flags
             for spec in survey.arrays(flags, target.device):
-                array = spec.shape, spec.dtype, spec.layout, spec.device
-                yield Case(target.producer, target.consumer, path, *array, surveyed=True)
+                small = spec.shape, spec.dtype, spec.layout, spec.device
+                yield Case(target.producer, target.consumer, path, *small, surveyed=True)
 
 
 class Measurement:
