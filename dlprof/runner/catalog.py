@@ -28,10 +28,10 @@ SYNTHETIC = "synthetic"
 NOT_FILES = (SYNTHETIC, "code:", "step:")
 """Sources of probes that are no files."""
 
-NOT_ASKED = "the CUDA driver here is the simulated one: ask for it by --device simulated"
+UNWANTED = "the CUDA driver here is the simulated one: ask for it by --device simulated"
 ELSEWHERE = ("simulated", "cupti")
 """Facts about the interpreter that the session keeps elsewhere."""
-ASKED_FOR = ("code:", "file:", "step:")
+BY_USER = ("code:", "file:", "step:")
 """Sources of probes that the user named."""
 
 
@@ -106,8 +106,6 @@ class Catalog:
 
     def named(self, word: str) -> ProbeInfo:
         """Return the probe of a name or alias. Raises :class:`UsageError` with the nearest."""
-        if not isinstance(word, str):
-            raise UsageError(f"{word!r} is no name of a framework")
         for probe in self.probes:
             if word.lower() in (probe.name.lower(), *(alias.lower() for alias in probe.aliases)):
                 return probe
@@ -143,14 +141,14 @@ def catalog_from(python: str, answer: dict[str, Any], simulated: int = 0) -> Cat
     Raises :class:`MissingDevice` if the worker was to run on the ``simulated`` driver and did not.
     """
     probes = tuple(_probe(entry) for entry in answer["probes"])
-    named = {probe.name for probe in probes if probe.source.startswith(ASKED_FOR)}
+    named = {probe.name for probe in probes if probe.source.startswith(BY_USER)}
     probes = tuple(
-        probe for probe in probes if probe.source.startswith(ASKED_FOR) or probe.name not in named
+        probe for probe in probes if probe.source.startswith(BY_USER) or probe.name not in named
     )
     interpreter = dict(answer["interpreter"])
     if interpreter.get("simulated"):
         if not simulated:  # the user's own library path has it
-            interpreter |= {"no_cuda": NOT_ASKED, "cuda_devices": 0}
+            interpreter |= {"no_cuda": UNWANTED, "cuda_devices": 0}
     elif simulated:
         raise MissingDevice(f"{python} does not load the simulated driver: its own comes first")
     return Catalog(python, interpreter, probes, answer["faults"], simulated)
