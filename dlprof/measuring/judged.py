@@ -149,13 +149,14 @@ def _unknown(expectation: Expectation, results: Sequence[Result], rounds: int) -
     if faults:
         return first_line(faults[0])
     measured = {one.case.pair for one in matching if one.status == "ok"}
-    lost = {one.case.pair for one in matching if one.status not in ("ok", "unsupported")} - measured
-    if lost or not measured:
-        pair = "->".join(min(lost)) if lost else expectation.pair
+    failed = {one.case.pair for one in matching if one.status not in ("ok", "unsupported")}
+    failed -= measured
+    if failed or not measured:
+        pair = "->".join(min(failed)) if failed else expectation.pair
         return f"nothing of {pair} was measured"
     instrument = NEEDS.get(expectation.what)
     if instrument and not any(getattr(one, instrument) for one in matching):
-        return f"{instrument.replace('_', ' ')} was not looked at"
+        return f"{instrument.replace('_', ' ')} was not measured"
     if rounds == 1 and expectation.what in TIMED:
         return "one process only, so that times cannot be told apart"
     return ""

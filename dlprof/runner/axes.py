@@ -10,12 +10,7 @@ from dlprof.errors import UsageError
 from dlprof.probes.base import DTYPES, FLAGS, LAYOUTS
 from dlprof.text.clean import nearest
 
-PLACEMENTS = {
-    "convert": "the conversion alone",
-    "in-loop": "convert and use in every iteration",
-    "hoisted": "converted once, used in every iteration",
-    "implicit": "the foreign array is handed to the operation, which converts by itself",
-}
+PLACEMENTS = ("convert", "in-loop", "hoisted", "implicit")
 NO_TIMES = "times, and a simulated device has none"
 """A requirement, in words."""
 MOST_BYTES = 2**63 - 1

@@ -212,7 +212,7 @@ def pairs_named(catalog: Catalog, producers: str, consumers: str) -> tuple[tuple
 def inspect_interpreter(
     python: str, probe_files: tuple[str, ...] = (), simulated: int = 0
 ) -> Catalog:
-    """Return the catalog of an interpreter, with so many ``simulated`` CUDA devices.
+    """Return the catalog of an interpreter, with this number of ``simulated`` CUDA devices.
 
     ``probe_files`` are paths, :data:`SYNTHETIC` for the synthetic framework, or the source of a
     user's own conversion or of a step of inference. Foreign probes are loaded in a worker, never
