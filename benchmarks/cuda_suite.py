@@ -70,7 +70,7 @@ def steps(folder: Path, device: str) -> tuple[list[Step], list[Step]]:
     limit_s = 150 if device == "cuda" else 500  # on a GPU, other steps need time too
     matrix = ("--device", device, "--shape", "1024x1024")
     to_device = paths("*cuda*", "*cupy*") if device == "cuda" else ()
-    ticket = ("ticket", f"{folder}/loaded.json", "--run", "-o", f"{folder}/ticket.md")
+    ticket = ("ticket", f"{folder}/loaded.json", "--run")
     first = [
         tests("spin-and-device", 90, "test_cuda_device.py", "test_spin_length.py"),
         tests("nvbench", 90, "test_device_time_against_nvbench.py"),

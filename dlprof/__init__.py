@@ -15,20 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["DlprofError", "Session", "__version__", "load", "measure", "run", "trace"]
 
-_HOMES = {
-    "DlprofError": "dlprof.errors",
-    "Session": "dlprof.api",
-    "load": "dlprof.api",
-    "measure": "dlprof.api",
-    "run": "dlprof.api",
-    "trace": "dlprof.api",
-}
-
 
 def __getattr__(name: str) -> Any:
     # Loaded at first use: 'dlprof --help' must not pay for pydantic.
-    if name in _HOMES:
+    if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module(_HOMES[name]), name)
+        module = "dlprof.errors" if name == "DlprofError" else "dlprof.api"
+        return getattr(import_module(module), name)
     raise AttributeError(f"module 'dlprof' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What the command line does, from Python: the same names and checks; errors, and no exits."""
+"""The command line from Python: the same names and checks, with errors in place of exit codes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Session(model.Session):
         return render(session_document(self, SAVED, scripts=True), self)
 
     def _repr_markdown_(self) -> str:
-        """What a notebook shows of it."""
+        """Return the report for a notebook."""
         from dlprof.report.markdown import render
         from dlprof.report.session_document import session_document
 
@@ -112,14 +112,14 @@ def measure(
 
 
 class Traced:
-    """What :func:`trace` saw, once its block has ended."""
+    """The result of :func:`trace`, once its block has ended."""
 
     def __init__(self) -> None:
         self.trace: Trace | None = None
 
     @property
     def rows(self) -> list[Row]:
-        """The lines that converted, those that took longest first; see docs/trace.md."""
+        """The lines that converted, slowest first; see docs/trace.md."""
         return [] if self.trace is None else self.trace.rows
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ class Traced:
         return render(self._document(), full=True)
 
     def _repr_markdown_(self) -> str:
-        """What a notebook shows of it."""
+        """Return the report for a notebook."""
         from dlprof.report.markdown import render
 
         return render(self._document())

@@ -1,4 +1,4 @@
-"""Everything dlprof can say no with; caught only in the command line's entry.
+"""The errors of dlprof, which the entry of the command line catches.
 
 ``str(error)`` is one sentence for the user. Exit codes are a contract (docs/exit-codes.md):
 0 done, 1 a regression, a finding or an expectation, 2 usage or unreadable input, 3 unsure,
@@ -26,14 +26,6 @@ class NoReproducer(UsageError):
     """No script can be made of a finding; the message says what is missing."""
 
 
-class ScenarioError(UsageError):
-    """A scenario file cannot be read, or makes no sense."""
-
-
-class BadInterpreter(UsageError):
-    """The interpreter to be measured is no Python, is too old, or cannot be started."""
-
-
 class Unsaved(UsageError):
     """The session could not be written where it should be; the message says where it is."""
 
@@ -48,10 +40,6 @@ class MissingFramework(Unmeasured):
     """A framework is not installed in the measured interpreter."""
 
 
-class MissingDevice(Unmeasured):
-    """The device that was asked for, or that a framework needs, is not there."""
-
-
 class Regression(DlprofError):
     """HEAD is slower than BASE, or worse."""
 
@@ -59,13 +47,13 @@ class Regression(DlprofError):
 
 
 class FindingsFailed(DlprofError):
-    """What was found is not what ``--fail-on``, a scenario or the selftest allows."""
+    """``--fail-on``, a scenario or the selftest does not allow the findings."""
 
     exit_code = 1
 
 
 class Unsure(DlprofError):
-    """The gate cannot tell, or nothing looked for what ``--fail-on`` or a scenario names."""
+    """A gate cannot decide, or a verdict that ``--fail-on`` or a scenario names is not known."""
 
     exit_code = 3
 

@@ -144,5 +144,5 @@ def _says(verdict: Any, *words: str) -> bool:
 def _fail(title: str, bad: dict[str, str]) -> None:
     __tracebackhide__ = True
     if bad:
-        lines = [f"  {name}: {said}" for name, said in bad.items()]
+        lines = [f"  {name}: {problem}" for name, problem in bad.items()]
         raise AssertionError("\n".join([f"{title}:", *lines]))

@@ -50,7 +50,7 @@ def compare(
 
 def _compare_many(places: Sequence[Path], given: Given, outputs: Outputs) -> None:
     """Show what differs between environments. Raises :class:`UsageError`."""
-    from dlprof.compare.environments import environments_of
+    from dlprof.compare.environments import read_environments
     from dlprof.report.comparison_document import environments_document, environments_json
 
     if len(places) == 1 and not places[0].is_dir():
@@ -60,7 +60,7 @@ def _compare_many(places: Sequence[Path], given: Given, outputs: Outputs) -> Non
     ]
     if unfit:
         raise UsageError(f"{', '.join(unfit)} compares two sessions: name two, and no folder")
-    environments = environments_of(places, lambda why: complain(f"dlprof: left out: {why}"))
+    environments = read_environments(places, lambda why: complain(f"dlprof: left out: {why}"))
     if len(environments.columns) == 1:
         raise UsageError("the sessions are of one environment: name two of them")
     document = environments_document(environments)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from textwrap import fill, indent
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,19 +17,12 @@ from dlprof.errors import SessionError, UsageError
 from dlprof.runner import options as every
 from dlprof.runner import pairing, state
 from dlprof.runner.axes import simulated_in
-from dlprof.runner.catalog import Catalog, inspect_interpreter, verify
-from dlprof.runner.options import Option, Switch
+from dlprof.runner.catalog import Catalog, inspect_interpreter
+from dlprof.runner.options import Option
 from dlprof.runner.pairing import Path
 from dlprof.runner.quantity import duration_text
 from dlprof.text.clean import clean, first_line
 
-VERIFY = Option(
-    "verify",
-    Switch(),
-    "Import each framework in a worker, and show its devices.",
-    every.MEASURING,
-    default=False,
-)
 SUBJECTS = ("frameworks", "paths", "sessions", "options")
 SUBJECT = typer.Argument(
     metavar="WHAT",
@@ -38,7 +31,7 @@ SUBJECT = typer.Argument(
 )
 
 
-@takes(every.DEVICES, *every.INTERPRETER, VERIFY)
+@takes(every.DEVICES, *every.INTERPRETER)
 def list_(
     subject: Annotated[str, SUBJECT] = "frameworks",
     producer: Annotated[str | None, typer.Argument(help="Owns the array.")] = None,
@@ -63,9 +56,7 @@ def list_(
     elif subject == "options":
         say(page())
     else:
-        catalog = _catalog(given)
-        found = [probe for probe in catalog.probes if probe.found and given.raw["verify"]]
-        say(_frameworks(catalog, {probe.name: verify(catalog, probe) for probe in found}))
+        say(_frameworks(_catalog(given)))
 
 
 def _paths(producer: str, consumer: str, given: Given) -> str:
@@ -172,35 +163,24 @@ def _catalog(given: Given) -> Catalog:
     return inspect_interpreter(values["python"], values["probes"])
 
 
-def _frameworks(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str:
-    """Return a line per framework; ``verified`` holds the answers of workers that imported it."""
+def _frameworks(catalog: Catalog) -> str:
+    """Return a line per framework, and the reasons why others cannot be used."""
     rows = []
     no_cuda = catalog.interpreter.get("no_cuda")
     for probe in catalog.probes:
-        found = verified.get(probe.name, {})
         devices = [device for device in probe.devices if device != "cuda" or not no_cuda]
-        if found:
-            states = found.get("devices", {})
-            devices = [name for name, state in states.items() if state == "usable"]
         row = (
             "/".join((probe.name, *probe.aliases)),
             probe.version or ("found" if probe.found else f"pip install {probe.requirement}"),
             " ".join(devices) or "none here" if probe.found else "-",
             str(len(probe.exports)),
             str(len(probe.imports)),
-            {None: "?", True: "yes"}.get(found.get("c_exchange_api"), "no"),
         )
         rows.append(row)
-    titles = ("framework", "version", "devices", "out", "in", "C exchange API")
+    titles = ("framework", "version", "devices", "out", "in")
     faults = catalog.faults.items()
     lines = [f"{source} cannot be used: {first_line(fault)}" for source, fault in faults]
     lines += [f"No CUDA device: {no_cuda}"] if no_cuda else []
-    failed = {name: found["error"] for name, found in verified.items() if found.get("error")}
-    lines += [f"{name}: {first_line(str(error))}" for name, error in failed.items()]
-    if not verified:
-        lines.append(
-            "Nothing was imported. --verify imports each in a worker, and fills the last column."
-        )
     return _tabled(titles, rows) + "".join(f"\n{line}\n" for line in lines)
 
 

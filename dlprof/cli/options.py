@@ -24,7 +24,6 @@ SessionFile = Annotated[
         help="A session file; LAST is the newest, - is stdin.",
     ),
 ]
-WRITTEN = replace(options.SESSION, help="Write it here; - prints it, as without.", metavar="FILE|-")
 REGRESSIONS = replace(
     options.FAIL_ON,
     help="What is a regression: ready:5%,200ns, host:10%, error, warning, copy, dangling, ….",
@@ -130,8 +129,7 @@ class Given:
     @property
     def output(self) -> Path | None:
         """The file or folder of ``-o``. Raises :class:`UsageError` if its name is unfit."""
-        (option,) = (one for one in self.options if one.key == options.SESSION.key)
-        name = self.raw[option.key]
-        if name == "" or (name == "-" and "-" not in str(option.metavar)):
+        name = self.raw[options.SESSION.key]
+        if name in ("", "-"):
             raise UsageError(f"-o {name!r} is no file: name one; --json - prints a session")
         return None if name is None else Path(name)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dlprof.cli.streams import check_no_session, complain, say, show
+from dlprof.cli.streams import complain, say, show
 from dlprof.errors import UsageError
 from dlprof.judge.fail_on import FailOn
 from dlprof.report.document import Document, Problem
 from dlprof.runner import files, session_file
-from dlprof.runner.session import Session
+from dlprof.runner.session import SCHEMA, Session
 
 if TYPE_CHECKING:
     from dlprof.report.checks import Check
@@ -68,8 +68,9 @@ class Outputs:
 
     def check_no_session(self, name: str) -> None:
         """Raise :class:`UsageError` if a report, which is no JSON, would replace a session."""
-        if name != "--json":
-            check_no_session(Path(self.targets[name]))
+        path = Path(self.targets[name])
+        if name != "--json" and files.begins_as(path, SCHEMA):
+            raise UsageError(f"cannot write {path}: a session is in it; name another file")
 
     def print_report(self, document: Document) -> None:
         """Print the report, unless another form takes its place."""

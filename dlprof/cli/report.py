@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 from dlprof.cli.options import Given, SessionFile, takes
 from dlprof.cli.streams import session_name
 from dlprof.cli.trace import CHROME
@@ -28,19 +26,16 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.measuring.judged import judged
     from dlprof.report.session_document import session_document
     from dlprof.runner import session_file
-    from dlprof.worker.timer import collector_off
 
     outputs, fail_on = Outputs.parse(given.raw), read_fail_on(given)
     if given.raw[CHROME.key] is not None:
         raise UsageError(f"{CHROME.name} is for a trace of dlprof trace, and this is a session")
-    with collector_off():
-        found = session_file.load(session)
-        cases = cases_in(found.results)
-        found = judged(found, cases)
-        document = session_document(found, session_name(session), cases=cases)
-        if not outputs.targets and not outputs.github:
-            outputs.print_report(document)
-        write_session(outputs, found, document, fail_on)
-        if fail_on is not None:
-            check(found, fail_on)
-        gc.freeze()  # the process ends: a last collection would cost time for nothing
+    found = session_file.load(session)
+    cases = cases_in(found.results)
+    found = judged(found, cases)
+    document = session_document(found, session_name(session), cases=cases)
+    if not outputs.targets and not outputs.github:
+        outputs.print_report(document)
+    write_session(outputs, found, document, fail_on)
+    if fail_on is not None:
+        check(found, fail_on)

@@ -1,4 +1,4 @@
-"""Sessions as users name them, and text for stdout, stderr and files."""
+"""Sessions as users name them, and text for stdout and stderr."""
 
 from __future__ import annotations
 
@@ -40,14 +40,6 @@ def session_name(path: Path) -> str:
     return shlex.quote(clean(str(path)))
 
 
-def check_no_session(path: Path) -> None:
-    """Raise :class:`UsageError` if a report would replace a session."""
-    from dlprof.runner import session as model
-
-    if files.begins_as(path, model.SCHEMA):
-        raise UsageError(f"cannot write {path}: a session is in it; name another file")
-
-
 def complain(text: str, nl: bool = True) -> None:
     """Print on stderr, without commands to GitHub. A full or closed one changes no exit code."""
     with contextlib.suppress(OSError):
@@ -87,16 +79,3 @@ def say(text: str, is_json: bool = False) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # as of `dlprof report LAST | head`
             raise UsageError(f"cannot print the report: {error.strerror}") from None
-
-
-def write(path: Path | None, text: str) -> None:
-    """Write a file, whole or not at all; without one, or to ``-``, print the text.
-
-    Raises :class:`UsageError`.
-    """
-    if path is None or path == Path("-"):
-        say(text)
-        return
-    check_no_session(path)
-    with files.atomic(path) as file:
-        file.write(text)

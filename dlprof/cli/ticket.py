@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dlprof.cli.options import WRITTEN, Given, SessionFile, takes
-from dlprof.cli.streams import complain, say, write
+from dlprof.cli.options import Given, SessionFile, takes
+from dlprof.cli.streams import complain, say
 from dlprof.errors import UsageError
 from dlprof.runner import options as every
 from dlprof.runner.options import Option, Switch
@@ -33,7 +33,7 @@ SCRIPT = Option(
 )
 
 
-@takes(RUN, SCRIPT, replace(every.PYTHON, help="Run it in this interpreter."), WRITTEN)
+@takes(RUN, SCRIPT, replace(every.PYTHON, help="Run it in this interpreter."))
 def ticket(
     session: SessionFile,
     finding: Annotated[
@@ -56,13 +56,13 @@ def ticket(
         return
     chosen = _choose(found, finding)
     if given[SCRIPT]:
-        write(given.output, reproducer(found, chosen).text)
+        say(reproducer(found, chosen).text)
         return
     # Never the interpreter that the session names: the file may come from a stranger.
     interpreter = given.settled()["python"] if given[RUN] else None
     running = f"running the reproducer in {interpreter}"
     complain(running if interpreter else "not run: read the reproducer, then add --run")
-    write(given.output, written(found, chosen, interpreter))
+    say(written(found, chosen, interpreter))
     complain("read the ticket before you paste it")
 
 

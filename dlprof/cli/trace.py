@@ -174,7 +174,7 @@ def end(found: Trace, words: Sequence[str]) -> None:
         complain(f"dlprof: --fail-on {','.join(words)}: {result}")
     code = found.exit_code
     if code < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has left one
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has written one
         if -code != signal.SIGKILL:
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)

@@ -144,7 +144,7 @@ class Comparison:
 
     @property
     def nothing(self) -> str:
-        """Why there is nothing to compare, in one sentence; empty if there is something."""
+        """The reason why there is nothing to compare; empty if there is something."""
         for place, name in enumerate(("BASE", "HEAD")):
             if not any(case.statuses[place] for case in self.cases):
                 return f"{name} holds no case"
@@ -349,9 +349,9 @@ def _unmeasured(case: Compared) -> tuple[str, str]:
     if "unsupported" in (head, base if head is None else None):
         return UNMEASURED, case.reasons[0 if head is None else 1]
     if head is None and case.requested and base in MEASURED:
-        return GONE, "BASE has it, and HEAD was asked for it"
+        return GONE, "BASE has it, and HEAD was to measure it"
     if head is None:
-        return INVALID, f"HEAD {'does not have it' if case.requested else 'was not asked for it'}"
+        return INVALID, f"HEAD {'does not have it' if case.requested else 'was not to measure it'}"
     # A survey has no time that could be slower: what ends alike on both sides is the same.
     if case.case.survey and base == head:
         return UNMEASURED, case.reasons[1]

@@ -21,7 +21,7 @@ from dlprof.runner.session import CaseRecord, Header, Session
 MACHINE, PYTHON, DEVICE = "machine", "Python", "CUDA device"
 MISSING = "not installed"
 BY_ADDRESS = "*"
-"""Follows a result that the address of the array decides."""
+"""Marks a result that depends on the address of the array."""
 
 Facts = Mapping[str, str]
 Skipped = Callable[[str], None]
@@ -85,8 +85,8 @@ class Environments:
                 found.setdefault(tuple(values.index(value) for value in values), name)
         return tuple(found.values())
 
-    def of_pairs(self, rows: Sequence[Row]) -> Iterator[Environments]:
-        """For each pair its ``rows``, and the columns that have a cell of them."""
+    def split_pairs(self, rows: Sequence[Row]) -> Iterator[Environments]:
+        """Yield the ``rows`` of each pair, with the columns that have a cell in them."""
         for pair in dict.fromkeys(row.case.pair for row in rows):
             own = [row for row in rows if row.case.pair == pair]
             kept = sorted({place for row in own for place in row.cells})
@@ -114,16 +114,16 @@ def version_key(text: str) -> tuple[tuple[int, int, str], ...]:
     return (*found, (0, 0, ""))
 
 
-def environments_of(places: Iterable[Path], skipped: Skipped) -> Environments:
+def read_environments(places: Iterable[Path], skipped: Skipped) -> Environments:
     """Read session files, and folders of them.
 
     A file of a folder that is not a session is ``skipped``. Raises :class:`SessionError` for a
-    named file, and :class:`UsageError` if nothing is left. The newest session of an environment
+    named file, and :class:`UsageError` if there is no session. The newest session of an environment
     counts.
     """
-    # Thousands of sessions fit into memory without their results.
+    # Without their results thousands of sessions fit into memory.
     found = [
-        (session.model_copy(update={"results": [], "findings": []}), [*cases_of(session)])
+        (session.model_copy(update={"results": [], "findings": []}), [*read_cells(session)])
         for session in _sessions(places, skipped)
     ]
     found.sort(key=lambda one: one[0].created)
@@ -173,8 +173,8 @@ def _facts(header: Header, frameworks: tuple[str, ...]) -> Facts:
     }
 
 
-def cases_of(session: Session) -> Iterator[tuple[CaseRecord, Cell]]:
-    """Yield the cases of a session with what a table of environments shows of them."""
+def read_cells(session: Session) -> Iterator[tuple[CaseRecord, Cell]]:
+    """Yield the cases of a session with their cells."""
     cases = cases_in(session.results)
     for case in cases.cases:
         word, safety = case.outcome, cases.safety(case)

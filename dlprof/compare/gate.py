@@ -80,7 +80,7 @@ def kept_in(folder: Path | None) -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Task:
-    """What to measure, and how to judge it.
+    """The sides to measure, and the criteria.
 
     The budget is ``patient`` if the user did not name it.
     """

@@ -35,7 +35,7 @@ from dlprof.compare.times import (
 DECIDED = "every case is decided"
 LAST = "the last look is taken"
 BUDGET = "the time is used up"
-SETTLED = "more rounds would not decide what is left"
+SETTLED = "more rounds would not decide the open cases"
 STOPPED = "it was stopped"
 
 WHOLE = 0.98
@@ -67,7 +67,7 @@ def earliest(cases: int) -> int | None:
 
 @dataclass
 class Course:
-    """How far a pass came: its words, looks and rounds, and why it stopped.
+    """The progress of a pass: its words, looks and rounds, and why it stopped.
 
     There is a word per case, which never changes once it is not UNSURE. ``given_up`` are cases that
     more rounds are not spent on. It is ``late`` once half of the budget is over.

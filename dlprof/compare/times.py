@@ -21,7 +21,7 @@ from dlprof.runner.session import Result
 
 SLOWER, FASTER, SAME, UNSURE = "SLOWER", "FASTER", "SAME", "UNSURE"
 WIDE = "WIDE"
-"""What stays open, and is not slower by more than a bound that is known."""
+"""An open time that is not slower by more than a known bound."""
 INVALID = "INVALID"
 
 FAMILY_LEVEL = 0.01
@@ -44,42 +44,40 @@ SHARES = (FIRST_SHARE, *[(1 - FIRST_SHARE) / (len(LOOKS) - 1)] * (len(LOOKS) - 1
 LATE_LEVEL = PASS_LEVEL * SHARES[-1]
 """The level of a later look."""
 NEARER = 25
-"""If the estimate is above :data:`MARGIN` of the floor, SAME takes so many times the proof: 1 in
-1,000 in place of 1 in 40."""
+"""Factor of the proof of SAME if the estimate is above :data:`MARGIN` of the floor: 1 in 1,000
+instead of 1 in 40."""
 WIDE_LIMIT = options.WIDE_LIMIT.default / 100
-"""What stays open passes if it is slower by so much at most; ``--wide-limit`` says otherwise."""
+"""The default of ``--wide-limit``: a WIDE time passes if its bound is below."""
 
 LIMIT = 2.0
-"""Two finished sessions differ if all processes of one side are so many times as slow as those of
-the other. Equal views had states 1.7 times apart."""
+"""Two finished sessions differ if this ratio lies between all processes of both sides. Equal views
+had states 1.7 times apart."""
 NEAR = 1.25
 """Two finished sessions are the same if their medians are at most this ratio apart. Equal views,
 measured ten minutes apart, differed by up to 4.8 %, and a machine may be 10 % slower later."""
 LEAST_PROCESSES, LEAST_OF_COPIES = 2, 5
-"""Processes a side of two finished sessions. Those of a large copy may all be in another state by
-chance: 1 time in 32 with three a side."""
+"""Processes a side of two finished sessions. All processes of a large copy may be in another state
+by chance: 1 time in 32 with three a side."""
 STATEFUL_BYTES = 64 * 2**10
 """Copies from here on run in states: pages that are mapped anew or not, threads that wait for a
 core or not. States are up to a hundred times apart."""
 
 MANY = 16
-"""From so many rounds on a bound may be that of their signs."""
-OF_SIGNS = 1 / 3
-"""The share of a bound's level that goes to the signs then. With it four of 24 rounds may be in
-another mode. With the rest for the ranks, an interval of normal noise is 5 % wider."""
-
-
+"""Rounds from which on a bound may come from their signs."""
+SIGN_SHARE = 1 / 3
+"""The share of a bound's level for the signs. With it four of 24 rounds may be in another mode.
+With the rest for the ranks, an interval of normal noise is 5 % wider."""
 MANY_CALLS = 100
-"""A sample that is the mean of so many calls holds whatever the conversion does now and then."""
+"""A mean of this many calls contains rare slow calls too."""
 LOW_SHARE = 0.1
-"""The share of such samples that are faster than the one that stands for a process.
+"""The quantile of the samples of many calls that is the time of a process.
 
-Other programs, interrupts and the scheduler only ever add time. On two cores, of which others kept
-more than one busy, medians of equal processes of views were 3 to 40 % apart, and these 1 to 4 %.
-Slower code adds its time to every sample."""
+Other programs, interrupts and the scheduler only add time. While others kept more than one of two
+cores busy, medians of equal processes of views were 3 to 40 % apart, and these 1 to 4 %. Slower
+code adds its time to every sample."""
 FASTEST = 3
-"""Of samples of few calls, the fastest third is compared: threads that wait for each other make
-others up to a hundred times as slow."""
+"""The fastest third of the samples of few calls is compared: threads that wait for each other make
+other samples up to a hundred times as slow."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ class Floor:
 
 @dataclass(frozen=True)
 class Process:
-    """What one fresh process measured in ``round``.
+    """The samples of one fresh process in ``round``.
 
     ``many_calls`` says whether each sample is the mean of :data:`MANY_CALLS` or more.
     """
@@ -248,13 +246,13 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 def share_at(rounds: int) -> float:
-    """Return the share of the look that is taken of so many rounds."""
+    """Return the share of the look after ``rounds`` rounds."""
     looks = zip(LOOKS, SHARES, strict=True)
     return next((share for look, share in looks if look >= rounds), SHARES[-1])
 
 
 def bound_level(rounds: int) -> float:
-    """Return the level of the bound of what is WIDE after so many rounds.
+    """Return the level of the bound of a WIDE time after ``rounds`` rounds.
 
     A case is called SAME or WIDE at one look only, so both together err no more often than the
     shares of :data:`SAME_LEVEL` add up to.
@@ -297,23 +295,22 @@ class Sample:
     def bound(self, level: float) -> float | None:
         """By how much HEAD is slower at most, as a difference of logarithms, at ``level``.
 
-        None if so few rounds bound nothing. Equal code of ``tf.constant(x)`` takes twice as long
-        on one side in a sixth of all rounds: what many rounds have in common is bounded by their
-        signs, what few have by their ranks.
+        None if there are too few rounds. Equal code of ``tf.constant(x)`` takes twice as long on
+        one side in a sixth of all rounds. So the signs bound many rounds, and the ranks bound few.
         """
         if self.test is None:
             return None
         if len(self.differences) < MANY:
             high = self.test.interval(level)[1]
         else:
-            ranked = self.test.interval(level * (1 - OF_SIGNS))[1]
-            high = min(ranked, sign(self.differences).interval(level * OF_SIGNS)[1])
+            ranked = self.test.interval(level * (1 - SIGN_SHARE))[1]
+            high = min(ranked, sign(self.differences).interval(level * SIGN_SHARE)[1])
         return None if math.isinf(high) else high
 
 
 @dataclass(frozen=True)
 class Time:
-    """What one measure says of one case.
+    """The result of one measure of one case.
 
     ``ratio`` is HEAD's time over BASE's and ``interval`` its 95 % interval; of two finished
     sessions, the least and the greatest ratio of two processes. ``corrected`` is the interval at
@@ -344,7 +341,7 @@ class Time:
 
 @dataclass(frozen=True)
 class Proof:
-    """How likely its times are by chance if a case is not slower, not faster, not the same."""
+    """The chances of the times of a case if it is not slower, not faster, or not the same."""
 
     slower: float = 1.0
     faster: float = 1.0

@@ -74,7 +74,7 @@ SEVERITY = {
     "copy": "warning",  # no rule: a run cannot tell that its copy was a view before
     **{word: min(rule.severities, key=SEVERITIES.index) for rule in RULES for word in rule.changes},
 }
-"""How severe a change for the worse is: the worst severity of its rule."""
+"""The severity of a change for the worse: the worst of its rule."""
 
 WORDS = (
     *(word for scale in SCALES.values() for word, badness in scale.items() if badness > 0),
@@ -258,7 +258,7 @@ def _states(case: CaseView) -> dict[str, State]:
 
 @dataclass(frozen=True)
 class Criteria:
-    """What is a regression.
+    """The criteria of a regression.
 
     Without ``floors`` no time is. A change for the worse is one by its severity or by its word.
     A conversion that is gone, refused or crashes is one whatever the criteria say. A time that is

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dlprof import inference
-from dlprof.errors import ScenarioError, Unmeasured, UsageError
+from dlprof.errors import Unmeasured, UsageError
 from dlprof.measuring.judged import in_catalog, pairs, parse_expectation, parse_pair
 from dlprof.runner import files, options
 from dlprof.runner.axes import simulated_in
@@ -130,31 +130,31 @@ class Sweep:
 
 
 def read(path: Path) -> Scenario:
-    """Read a scenario file. Raises :class:`ScenarioError`."""
+    """Read a scenario file. Raises :class:`UsageError`."""
     try:
         return parse(path.read_text("utf-8-sig"), path)
     except (OSError, ValueError) as error:  # it cannot be opened, or is no text
         cause = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError(f"cannot read the scenario {clean(str(path))}: {cause}") from None
+        raise UsageError(f"cannot read the scenario {clean(str(path))}: {cause}") from None
 
 
 def parse(text: str, path: Path) -> Scenario:
-    """Return the scenario in ``text`` of the file ``path``. Raises :class:`ScenarioError`."""
+    """Return the scenario in ``text`` of the file ``path``. Raises :class:`UsageError`."""
     try:
         content = sanitised(tomllib.loads(text))
     except (ValueError, RecursionError) as error:  # a number of too many digits is a ValueError
-        raise ScenarioError(f"{path} is not TOML: {clean(str(error))}") from None
+        raise UsageError(f"{path} is not TOML: {clean(str(error))}") from None
     names = {name for option in IN_FILE for name in (option.key, option.singular)}
     keys = {name: raw for name, raw in content.items() if name in names}
     others = {name: raw for name, raw in content.items() if name not in names}
     for name in others:
         if name not in Problem.model_fields:
             hint = nearest(name, (*Problem.model_fields, *names))
-            raise ScenarioError(f"{path}: unknown key {name!r}: {hint}")
+            raise UsageError(f"{path}: unknown key {name!r}: {hint}")
     try:
         return Scenario(path, Problem.model_validate(others), _options(keys, path))
     except ValidationError as error:
-        raise ScenarioError(f"{path}: {clean(first_error(error))}") from None
+        raise UsageError(f"{path}: {clean(first_error(error))}") from None
 
 
 def pair_scenario(producer: str, consumer: str) -> Scenario:
@@ -170,12 +170,12 @@ def _options(keys: Mapping[str, Any], path: Path) -> dict[str, Any]:
     for name, raw in keys.items():
         option = OPTIONS[options.key_of(name, IN_FILE)]
         if option.key in found:
-            raise ScenarioError(f"{path}: {name} is given twice: {option.key}")
+            raise UsageError(f"{path}: {name} is given twice: {option.key}")
         try:
             given = _from_folder(raw, path.parent) if option == options.PROBES else raw
             found[option.key] = value_of(option, given, option.key)
         except UsageError as error:
-            raise ScenarioError(f"{path}: {error}") from None
+            raise UsageError(f"{path}: {error}") from None
     return found
 
 
@@ -193,9 +193,9 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
     """
     problem, values = scenario.problem, settle(scenario.options, given)
     if problem.step and not {"shapes"} & {*scenario.options, *given}:
-        raise ScenarioError(f"{scenario.file}: name the shapes of the model's input")
+        raise UsageError(f"{scenario.file}: name the shapes of the model's input")
     if problem.step and {"placements"} & {*scenario.options, *given}:
-        raise ScenarioError(f"{scenario.file}: placements are about conversions: leave them out")
+        raise UsageError(f"{scenario.file}: placements are about conversions: leave them out")
     steps = [step.named(scenario.file.parent) for step in problem.step]
     probes = (*values["probes"], *dict.fromkeys(source for _, source in steps))
     catalog = inspect(values["python"], probes, simulated_in(values["devices"]))

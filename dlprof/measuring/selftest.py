@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from dlprof.errors import MissingDevice
+from dlprof.errors import Unmeasured
 from dlprof.judge import NEED_TIMES, find
 from dlprof.judge.case_view import is_known
 from dlprof.runner.axes import simulated_in
@@ -117,7 +117,7 @@ def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str 
     """Return what to plant, and why nothing on a device.
 
     ``device`` asks for the host or a device alone; else plants are on the host, and on a CUDA
-    device if there is one. Raises :class:`MissingDevice`.
+    device if there is one. Raises :class:`Unmeasured`.
     """
     if device == "cpu":
         return PLANTS, "only the host was asked for"
@@ -129,7 +129,7 @@ def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str 
     if device is None:
         return (PLANTS if no_streams else (*PLANTS, *DEVICE_PLANTS)), no_streams
     if no_streams:
-        raise MissingDevice(f"{device} cannot be measured: {no_streams}")
+        raise Unmeasured(f"{device} cannot be measured: {no_streams}")
     return (SIMULATED_PLANTS if simulated else DEVICE_PLANTS), None
 
 

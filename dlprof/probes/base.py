@@ -366,7 +366,7 @@ class Probe:
     narrows_why: ClassVar[str] = ""
     """Reason, and the way to keep the dtype, in one sentence."""
     array_type: ClassVar[str] = ""
-    """Dotted name of the array type. It may have ``__dlpack_c_exchange_api__`` (DLPack 1.3)."""
+    """Dotted name of the array type, whose methods the tracer replaces."""
 
     def create(self, spec: ArraySpec) -> str:
         """Return source text that assigns the array of ``spec`` to ``x``, after ``setup``.

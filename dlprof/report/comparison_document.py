@@ -23,7 +23,7 @@ from dlprof.compare.comparison import (
     exit_code,
     load_notice,
 )
-from dlprof.compare.environments import BY_ADDRESS, Environments, Row, cases_of
+from dlprof.compare.environments import BY_ADDRESS, Environments, Row, read_cells
 from dlprof.compare.environments import Cell as Found
 from dlprof.compare.times import FASTER, INVALID, SAME, SLOWER, UNSURE, WIDE, Time
 from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, Change
@@ -401,9 +401,11 @@ def checks_of(comparison: Comparison, unsure: int | None = None) -> tuple[Check,
 def environments_document(found: Environments) -> Document:
     """Show the paths that differ between environments first, and in full every path."""
     differ, same = found.rows[: found.different], found.rows[found.different :]
-    first = (_paths_table(one, is_first=True) for one in found.of_pairs(differ))
+    first = (_paths_table(one, is_first=True) for one in found.split_pairs(differ))
     parts = {"Paths that differ": differ, "Paths that are the same": same}
-    tables = {name: tuple(map(_paths_table, found.of_pairs(rows))) for name, rows in parts.items()}
+    tables = {
+        name: tuple(map(_paths_table, found.split_pairs(rows))) for name, rows in parts.items()
+    }
     has_star = any(BY_ADDRESS in cell.word for row in found.rows for cell in row.cells.values())
     counts = (f"{name}: {len({one.get(name) for one in found.columns})}" for name in found.axes)
     names = list(dict.fromkeys(name for one in found.columns for name in one))
@@ -494,7 +496,7 @@ def bisect_document(
     first_bad = next(one.version for one in tried if one.is_good is False)
     rows = []
     for one in tried:
-        cases = cases_of(one.session) if one.session is not None else ()
+        cases = read_cells(one.session) if one.session is not None else ()
         result = next((_result_cell(cell) for _, cell in cases), Cell(one.reason or "?"))
         rows.append((Cell(f"{package} {one.version}"), result, words[one.is_good]))
     return Document(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dlprof._version import __version__
-from dlprof.errors import BadInterpreter, MissingDevice, MissingFramework, UsageError
+from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.runner import worker_client
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.options import split
@@ -138,7 +138,7 @@ def catalog_from(python: str, answer: dict[str, Any], simulated: int = 0) -> Cat
     """Make the catalog from a worker's ``inspect`` answer.
 
     A probe file, or a user's own code, stands before probes of the same name that are installed.
-    Raises :class:`MissingDevice` if the worker was to run on the ``simulated`` driver and did not.
+    Raises :class:`Unmeasured` if the worker was to run on the ``simulated`` driver and did not.
     """
     probes = tuple(_probe(entry) for entry in answer["probes"])
     named = {probe.name for probe in probes if probe.source.startswith(BY_USER)}
@@ -150,7 +150,7 @@ def catalog_from(python: str, answer: dict[str, Any], simulated: int = 0) -> Cat
         if not simulated:  # the user's own library path has it
             interpreter |= {"no_cuda": UNWANTED, "cuda_devices": 0}
     elif simulated:
-        raise MissingDevice(f"{python} does not load the simulated driver: its own comes first")
+        raise Unmeasured(f"{python} does not load the simulated driver: its own comes first")
     return Catalog(python, interpreter, probes, answer["faults"], simulated)
 
 
@@ -248,7 +248,7 @@ def _answer(python: str, named: Mapping[str, str], simulated: int) -> dict[str, 
             return {**found, "faults": found["faults"] | faults}
         source, why = outcome.stage, last_words(outcome)
         if source == "start" or source in faults:
-            raise BadInterpreter(f"{python} cannot run dlprof's worker: {why}")
+            raise UsageError(f"{python} cannot run dlprof's worker: {why}")
         faults[source] = why
 
 
@@ -261,22 +261,16 @@ def nothing_measured() -> Iterator[None]:
         raise KeyboardInterrupt(UNMEASURED) from None
 
 
-def verify(catalog: Catalog, probe: ProbeInfo) -> dict[str, Any]:
-    """Import one framework. Return what it can do, or the ``error`` that it ended with."""
+def why_unusable(catalog: Catalog, probe: ProbeInfo, device: str) -> str | None:
+    """Return why a framework cannot use ``device``, in its own words; None if it can."""
     with worker_client.start(catalog.python, {**probe.variables, **catalog.variables}) as worker:
         outcome = worker.ask(
             {"do": "verify", "source": probe.source, "name": probe.name}, INSPECT_LIMIT_S
         )
-    found: dict[str, Any] = outcome.parts.get("verify", {"error": outcome.reason})
-    return found
-
-
-def why_unusable(catalog: Catalog, probe: ProbeInfo, device: str) -> str | None:
-    """Return why a framework cannot use ``device``, in its own words; None if it can."""
-    found = verify(catalog, probe)
-    if "devices" not in found:
-        return str(found.get("error") or f"{probe.name} cannot be imported")
-    answer = str(found["devices"].get(device, f"{probe.name} has no arrays on {device}"))
+    if "verify" not in outcome.parts:
+        return outcome.reason or f"{probe.name} cannot be imported"
+    devices = outcome.parts["verify"]["devices"]
+    answer = str(devices.get(device, f"{probe.name} has no arrays on {device}"))
     return None if answer == "usable" else answer
 
 

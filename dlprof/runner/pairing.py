@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any
 
-from dlprof.errors import MissingDevice, Unmeasured
+from dlprof.errors import Unmeasured
 from dlprof.probes.base import DTYPES, Protocol, written
 from dlprof.runner.catalog import Catalog, ProbeInfo, Way
 
@@ -159,15 +159,15 @@ def choose_device(
 
     cuda where both frameworks can own arrays there and this machine has one, else cpu, else the
     only device the producer has. Raises :class:`Unmeasured` where ``asked`` cannot be had:
-    :class:`MissingDevice` where the machine lacks it.
+    :class:`Unmeasured` where the machine lacks it.
     """
     no_cuda = catalog.interpreter.get("no_cuda")
     if asked == "cuda" and no_cuda:
-        raise MissingDevice(f"cuda cannot be measured: {no_cuda}. {SIMULATE}")
+        raise Unmeasured(f"cuda cannot be measured: {no_cuda}. {SIMULATE}")
     for probe in (consumer, producer):
         if no_cuda and "cpu" not in probe.devices and (probe is consumer or asked == "auto"):
             told = f"{probe.name} has arrays on cuda only, and {no_cuda}"
-            raise MissingDevice(f"{told}. {SIMULATE}")
+            raise Unmeasured(f"{told}. {SIMULATE}")
     if asked != "auto":
         if asked not in producer.devices:
             raise Unmeasured(f"{producer.name} has no arrays on {asked}")

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlprof.errors import BadInterpreter
+from dlprof.errors import UsageError
 from dlprof.runner.evidence import Lost
 from dlprof.runner.machine import oom_kills
 from dlprof.simulated import environment as simulated
@@ -122,7 +122,7 @@ class WorkerClient:
 class Worker(WorkerClient):
     """A child process under ``python``.
 
-    ``variables`` are set for it unless the user has set them. Raises :class:`BadInterpreter`
+    ``variables`` are set for it unless the user has set them. Raises :class:`UsageError`
     if the interpreter cannot be started.
     """
 
@@ -144,7 +144,7 @@ class Worker(WorkerClient):
             for fd in (self._requests, self._replies, self._output):
                 os.close(fd)
             why = getattr(error, "strerror", None) or error
-            raise BadInterpreter(f"cannot start the interpreter {python}: {why}") from None
+            raise UsageError(f"cannot start the interpreter {python}: {why}") from None
         finally:
             for fd in (requests_read, replies_write, output_write):
                 os.close(fd)
@@ -445,7 +445,7 @@ def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, st
     """Return the environment of a process under ``python``.
 
     Another interpreter must not see the packages of this one, so variables that lead there are
-    dropped. Raises :class:`MissingDevice` if ``variables`` ask for the simulated driver and it
+    dropped. Raises :class:`Unmeasured` if ``variables`` ask for the simulated driver and it
     cannot be built.
     """
     environment = {**variables, **os.environ}

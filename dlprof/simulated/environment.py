@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dlprof.errors import MissingDevice
+from dlprof.errors import Unmeasured
 
 DEVICES = "DLPROF_SIMULATED_DEVICES"
 """The variable with the number of devices. A worker that has it runs on the driver."""
@@ -53,7 +53,7 @@ def on_simulated_device(environment: Mapping[str, str], python: str) -> dict[str
     """Put the driver first on the library path of ``environment``, then NVIDIA's own libraries.
 
     A framework's wheel does not always find the libraries of other wheels, such as NVRTC. Raises
-    :class:`~dlprof.errors.MissingDevice` if the driver is not built and cannot be.
+    :class:`~dlprof.errors.Unmeasured` if the driver is not built and cannot be.
     """
     folders = [str(driver_folder()), *_libraries(python), environment.get(PATH, "")]
     flags = f"{XLA_FLAGS} {environment.get('XLA_FLAGS', '')}".strip()
@@ -92,7 +92,7 @@ def _search_path(python: str) -> Sequence[str]:
 def driver_folder() -> Path:
     """Return the folder in the user's cache with the driver and its NVML; build them if needed.
 
-    Raises :class:`MissingDevice`.
+    Raises :class:`Unmeasured`.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "dlprof")
     folder = cache / f"simulated-{_digest()}"
@@ -109,7 +109,7 @@ def driver_folder() -> Path:
             check_private(folder / name)
     except OSError as error:
         why = error.strerror or error
-        raise MissingDevice(
+        raise Unmeasured(
             f"the simulated device cannot be built in {folder}: {why}; set XDG_CACHE_HOME"
         ) from None
     return folder
@@ -132,9 +132,9 @@ def _digest() -> str:
 
 
 def build(sources: Path, folder: Path) -> None:
-    """Build both libraries from the C files of a folder. Raises :class:`MissingDevice`."""
+    """Build both libraries from the C files of a folder. Raises :class:`Unmeasured`."""
     if shutil.which("cc") is None:
-        raise MissingDevice("the simulated device needs a C compiler: install gcc or clang")
+        raise Unmeasured("the simulated device needs a C compiler: install gcc or clang")
     with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as made:
         stubs = Path(made, "stubs.c")
         defined = _defined(sources)
@@ -154,7 +154,7 @@ def _compile(target: Path, sources: Sequence[Path], *options: str) -> Path:
     command = [*COMPILER, *options, *named, *map(str, sources), "-lpthread", "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     if done.returncode:
-        raise MissingDevice(f"the simulated device cannot be built: {_first_error(done.stderr)}")
+        raise Unmeasured(f"the simulated device cannot be built: {_first_error(done.stderr)}")
     target.chmod(0o755)  # the compiler goes by the umask
     return target
 

@@ -73,7 +73,7 @@ def run(text: str, python: str, simulated: int = 0) -> Ran:
     """Run a script under ``python`` in an empty folder, and end all that it started.
 
     It has ``simulated`` CUDA devices, or those of the machine if that is 0. Raises
-    :class:`UsageError` if the interpreter cannot be started, and :class:`MissingDevice` if the
+    :class:`UsageError` if the interpreter cannot be started, and :class:`Unmeasured` if the
     simulated driver cannot be built.
     """
     with (

@@ -27,7 +27,6 @@ from dlprof.probes import capsule
 from dlprof.probes.base import ANY_DEVICE, DTYPES, ROOTS, Probe, Protocol
 from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
-from dlprof.tracer.arrays import resolved
 from dlprof.worker import any_array, loading
 from dlprof.worker.any_array import UNKNOWN
 from dlprof.worker.channel import Answer
@@ -190,18 +189,14 @@ def fingerprint(path: Path) -> str | None:
 
 
 def verify(source: str, name: str) -> dict[str, Any]:
-    """Import a framework; return which devices are ready, and whether it has the C exchange API."""
+    """Import a framework; return the state of its devices."""
     probe = loading.find(source, name)
-    namespace: dict[str, Any] = {}
-    execute(probe.setup, namespace, "setup")
+    execute(probe.setup, {}, "setup")
     devices = {}
     for device in probe.devices:
         ready = attempt(partial(probe.ready, device))
         devices[device] = ready.reason if isinstance(ready, Refusal) else "usable"
-    has_api = None
-    if probe.array_type:
-        has_api = hasattr(resolved(probe.array_type), "__dlpack_c_exchange_api__")
-    return {"devices": devices, "c_exchange_api": has_api}
+    return {"devices": devices}
 
 
 ARRAYS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")

@@ -19,7 +19,7 @@ from pathlib import Path
 from command_line import dlprof, process
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from dlprof.errors import BadInterpreter
+from dlprof.errors import UsageError
 from dlprof.runner.worker_client import started_by
 
 SEED = int(os.environ.get("DLPROF_ATTACK_SEED", "0"))
@@ -119,7 +119,7 @@ def run_here(case):
     def no_worker(python, _):
         if case.words[0] in STARTS_NOTHING:
             heard.append(("worker", python))
-        raise BadInterpreter(f"{python} is not started here")
+        raise UsageError(f"{python} is not started here")
 
     with listening(heard), started_by(no_worker):
         done = dlprof(*case.words, **case.variables)

@@ -78,7 +78,7 @@ READERS = (
     ["report", "{}"], ["report", "{}", "--full"], ["report", "{}", "--csv", "-"], ["report", "{}", "--junit", "-"],
     ["report", "{}", "--markdown", "-"], ["report", "{}", "--github"], ["report", "{}", "--html", "page.html"],
     ["compare", "{}", "base.json"], ["compare", "base.json", "{}", "--full"], ["compare", "{}", "{}"],
-    ["ticket", "{}"], ["ticket", "{}", "1", "--script"], ["ticket", "{}", "1"], ["ticket", "{}", "1", "-o", "ticket.md"],
+    ["ticket", "{}"], ["ticket", "{}", "1", "--script"], ["ticket", "{}", "1"],
     ["explain", "{}"],
     ["run", "{}", "--dry-run"], ["run", "{}"], ["gate", "{}", "base.json"],
 )  # fmt: skip

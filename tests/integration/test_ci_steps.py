@@ -1,40 +1,19 @@
 """The action and the GitLab job with the real dlprof: a regression fails the step and is reported."""
 
 import os
+import re
 import sys
 from xml.etree import ElementTree as ET
 
 import pytest
 from command_line import PROBE_FILES
-from comparison_builders import suite
-from pipelines import JOB, run_action, run_job, run_page_job, run_workflow, this_dlprof
+from pipelines import JOB, ROOT, run_page_job, run_workflow, this_dlprof
 
-
-@pytest.fixture
-def gated(keep):
-    """Return the inputs of a gate that must fail."""
-    keep("base", suite())
-    keep("head", suite({"c": 3.0}, seed=50))
-    return {"base": "base.json", "head": "head.json"}
+from dlprof.measuring.scenario import read
 
 
 def failures(file):
     return int(ET.parse(file).getroot().get("failures"))
-
-
-def test_the_action_fails_and_annotates(tmp_path, gated):
-    ran = run_action({**gated, "dlprof": str(this_dlprof(tmp_path))}, tmp_path)
-    assert (ran.code, ran.output) == (1, "exit-code=1\n"), ran.err
-    assert "::error title=dlprof%3A SLOWER::" in ran.out
-    assert ran.summary.startswith("## dlprof: BASE and HEAD")
-    assert failures(tmp_path / "dlprof-junit.xml") == 1
-
-
-def test_the_job_fails_and_leaves_its_reports(tmp_path, gated):
-    ran = run_job({**gated, "command": str(this_dlprof(tmp_path))}, tmp_path)
-    assert ran.code == 1, ran.err
-    assert all((tmp_path / name).is_file() for name in JOB["artifacts"]["paths"])
-    assert failures(tmp_path / JOB["artifacts"]["reports"]["junit"]) == 1
 
 
 SCENARIO = f"""
@@ -92,3 +71,10 @@ def test_the_job_of_the_page_passes_equal_code_and_fails_a_copy(project, planted
     assert ran.code == planted, ran.err
     assert all((project / name).is_file() for name in JOB["artifacts"]["paths"])
     assert failures(project / JOB["artifacts"]["reports"]["junit"]) == planted
+
+
+def test_the_scenario_of_the_page_can_be_read(tmp_path):
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    file = tmp_path / "conversions.toml"
+    file.write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1], encoding="utf-8")
+    assert read(file).problem.expect == ["no error"]

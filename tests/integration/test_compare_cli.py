@@ -35,17 +35,6 @@ def test_compare_fails_only_if_it_is_told_what_to_fail_on(sides):
     assert dlprof("compare", *sides, "--fail-on", "ready:5%").code == 1
 
 
-@pytest.mark.parametrize("words", [("gate", "--unsure", "pass"), ("compare",)], ids=" ".join)
-def test_other_machines_are_refused_also_if_unsure_passes(keep, words):
-    sides = [
-        keep(name, suite(seed=seed), environment={"cpu": cpu})
-        for name, seed, cpu in (("base", 0, "A"), ("head", 50, "B"))
-    ]
-    done = dlprof(words[0], *sides, *words[1:])
-    assert done.code == 3
-    assert "cpu A → B" in done.sentence()
-
-
 def test_the_comparison_is_given_in_every_form(tmp_path, sides):
     forms = ("json", "markdown", "junit", "html")
     files = [word for form in forms for word in (f"--{form}", tmp_path / form)]

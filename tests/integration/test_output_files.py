@@ -54,7 +54,7 @@ def test_a_run_writes_its_reports_with_a_test_for_each_case(tmp_path):
 
 
 def test_a_report_writes_them_again_and_fails_as_asked(tmp_path, keep):
-    path = keep("s", [make_result("f(x)")], findings=[finding_of("DLP008")])
+    path = keep("s", [make_result("f(x)")], findings=[finding_of("DLP008", against=None)])
     assert dlprof("report", path, *written_to(tmp_path), "--fail-on", "error").code == 1
     assert junit(tmp_path / "j.xml")[0] == "1"
 

@@ -70,13 +70,6 @@ def test_a_gate_is_asked_for_what_its_inputs_say(tmp_path, way, runner):
     assert asked(tmp_path) == (sorted([*options, *always]), files)
 
 
-@every_way
-def test_what_is_not_given_is_not_asked_for(tmp_path, way):
-    assert run("action", {**WAYS[way], "junit": ""}, tmp_path).code == 0
-    options, files = expected(WAYS[way])
-    assert asked(tmp_path) == (sorted([*options, "--github"]), files)
-
-
 @every_runner
 @pytest.mark.parametrize("code", [1, 2, 3, 4])
 def test_the_exit_code_is_handed_on(tmp_path, code, runner):

@@ -68,16 +68,6 @@ def test_what_makes_no_sense_is_told_in_one_sentence(dlprof, words, sentence):
     assert ended.err.startswith("dlprof: ")
 
 
-def test_a_report_is_printed_and_written(dlprof, tmp_path):
-    path = tmp_path / "s.json"
-    session = make_session(make_result())
-    path.write_text(document(session))
-    assert "numpy.from_dlpack(x)" in dlprof("report", path).out
-    assert dlprof("report", path, "--csv", "-").out.startswith("case,")
-    assert dlprof("report", path, "--html", "page.html").code == 0
-    assert (tmp_path / "page.html").is_file()
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -5,7 +5,7 @@ from builders import make_result
 from many_builders import day, machine, result
 from rule_builders import verdict
 
-from dlprof.compare.environments import environments_of, version_key
+from dlprof.compare.environments import read_environments, version_key
 from dlprof.runner.session_file import document
 
 
@@ -14,7 +14,7 @@ def compared(tmp_path):
     def of(*found):
         for number, session in enumerate(found):
             (tmp_path / f"{number}.json").write_text(document(session))
-        return environments_of([tmp_path], pytest.fail)
+        return read_environments([tmp_path], pytest.fail)
 
     return of
 

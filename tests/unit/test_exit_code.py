@@ -115,10 +115,6 @@ def test_verdicts_of_different_machines_are_compared():
     assert codes(suite(), copies, base_header=sides[0], head_header=sides[1])[0] == REGRESSION
 
 
-def test_if_only_changes_are_named_no_times_are_judged():
-    assert codes(suite(), suite({"c": 2.0}, seed=50), "error") == (DONE, DONE)
-
-
 def test_a_verdict_that_is_not_known_any_more_is_unsure():
     unknown = suite(seed=50, values={"verdict": "unknown", "evidence": {}})
     assert codes(suite(), unknown) == (NOT_KNOWN, DONE)

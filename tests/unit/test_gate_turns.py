@@ -41,11 +41,6 @@ def host(samples):
     return {"host time": samples}
 
 
-def test_both_take_their_samples_of_a_case_alternately():
-    done = played({0: host(3)}, {0: host(3)})
-    assert done == "A0 B0 A0h0 B0h0 A0h1 B0h1 A0h2 A ends B0h2 B ends"
-
-
 def test_the_side_with_more_samples_takes_them_before_either_goes_on():
     done = played({0: host(1), 1: host(0)}, {0: host(3), 1: host(0)})
     assert done == "A0 B0 A0h0 B0h0 B0h1 B0h2 A1 A ends B1 B ends"

@@ -70,7 +70,8 @@ def test_false_and_unknown_answers_fail(failure, name, result, said):
 )
 def test_a_finding_is_chosen_by_rule_or_severity(failure, words, fails):
     found = finding_of("DLP012", severity="warning", results=[0])
-    said = failure("assert_no_finding", path("f(x)"), findings=[found], words=words)
+    paths = path("f(x)"), path("g(x)")
+    said = failure("assert_no_finding", *paths, findings=[found], words=words)
     assert bool(said) == fails
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scenario_builders import LEAST, make_scenario, make_sweep
 
-from dlprof.errors import ScenarioError, UsageError
+from dlprof.errors import UsageError
 from dlprof.measuring.judged import in_catalog, pairs, parse_pair
 from dlprof.measuring.scenario import Problem, parse, read
 from dlprof.runner.options import IN_FILE
@@ -24,7 +24,7 @@ STEPS = 'title = "t"\nquestion = "q"\n[[step]]\nframework = "torch"\n'
 
 
 def refused(text: str, least: str = LEAST) -> str:
-    with pytest.raises(ScenarioError) as error:
+    with pytest.raises(UsageError) as error:
         make_scenario(text, least)
     assert "\n" not in str(error.value)
     return str(error.value)
@@ -34,7 +34,7 @@ def said(text: str) -> str:
     """Why a text is refused; empty where it is not."""
     try:
         parse(text, Path("s.toml"))
-    except ScenarioError as error:
+    except UsageError as error:
         return str(error)
     return ""
 
@@ -71,7 +71,7 @@ def test_a_file_that_is_no_scenario_is_told(tmp_path, content, reason):
     path = tmp_path / "s.toml"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ScenarioError, match=reason):
+    with pytest.raises(UsageError, match=reason):
         read(path)
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from dlprof.errors import MissingDevice
+from dlprof.errors import Unmeasured
 from dlprof.simulated import environment
 
 
@@ -30,7 +30,7 @@ def test_a_library_that_others_can_have_built_is_not_loaded(tmp_path, monkeypatc
     monkeypatch.setattr(environment, "build", lambda _, folder: write_empty(folder))
     kept = environment.driver_folder()
     done(kept / environment.LIBRARY if file else kept, monkeypatch)
-    with pytest.raises(MissingDevice, match=why):
+    with pytest.raises(Unmeasured, match=why):
         environment.driver_folder()
 
 

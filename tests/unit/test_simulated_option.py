@@ -10,7 +10,7 @@ from rule_builders import MS, ordered
 
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.verdicts import parse as criteria
-from dlprof.errors import MissingDevice, UsageError
+from dlprof.errors import Unmeasured, UsageError
 from dlprof.measuring.judged import judged
 from dlprof.report import html, markdown, terminal
 from dlprof.report.checks import checks, junit
@@ -80,7 +80,7 @@ def test_the_simulated_driver_is_no_device_unless_it_is_asked_for():
 
 
 def test_a_real_driver_is_never_taken_for_the_simulated_one():
-    with pytest.raises(MissingDevice):
+    with pytest.raises(Unmeasured):
         catalog_from(sys.executable, answer(simulated=False), simulated=1)
 
 
@@ -95,7 +95,7 @@ def test_a_worker_finds_the_driver_before_any_other(monkeypatch):
 def test_without_a_compiler_one_sentence_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingDevice, match="compiler") as raised:
+    with pytest.raises(Unmeasured, match="compiler") as raised:
         child_environment(sys.executable, simulated.variables(1))
     assert raised.value.exit_code == 4
 
