@@ -83,8 +83,8 @@ class Conversions:
 
         key = repr((producer, consumer, sorted(options.items())))
         if key not in self._sessions:
-            how: dict[str, Any] = {"rounds": ROUNDS, "quick": True, **options}
-            self._sessions[key] = api.run(producer, consumer, **how)
+            defaults: dict[str, Any] = {"rounds": ROUNDS, "quick": True}
+            self._sessions[key] = api.run(producer, consumer, **{**defaults, **options})
         session = self._sessions[key]
         _fail("not measured", {line: "unknown" for line in session.left_out if NO_PATH in line})
         return session
@@ -119,15 +119,15 @@ class Conversions:
         fails = parse(words or ["warning"], "assert_no_finding")
         session = self.measure(producer, consumer, **{"diagnose": True, **options})
         cases = _tried(session)
-        lost = {case.code: case.result.reason or "" for case in cases if case.result.status != "ok"}
-        _fail("not measured", lost)
+        failed = [case for case in cases if case.result.status != "ok"]
+        _fail("not measured", {case.code: case.result.reason or "" for case in failed})
         fails.check_looked_at(session.results)
         bad = {one.rule: one.line for one in session.findings if fails.fails(one)}
         _fail(f"findings ({', '.join(words) or 'warning'})", bad)
 
 
 def _tried(session: Session) -> list[CaseView]:
-    """The cases that their framework does not refuse; fail if there are none."""
+    """Return the cases that their framework does not refuse; fail if there are none."""
     from dlprof.judge import cases_in
 
     cases = cases_in(session.results).cases

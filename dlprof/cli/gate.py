@@ -115,7 +115,7 @@ def _measure(
     first: str, second: str | None, given: Given, criteria: Criteria, unsure: int, outputs: Outputs
 ) -> None:
     """Measure both sides, report, and raise the error of the exit code; ``unsure`` is a doubt's."""
-    from dlprof.compare.gate import Task, kept_in
+    from dlprof.compare.gate import Task, session_files
     from dlprof.compare.gate import gate as measured
     from dlprof.measuring.scenario import pair_scenario, read
 
@@ -124,7 +124,7 @@ def _measure(
     count = len(plan(head.request, head.catalog).cases)
     _check_diagnosis(criteria, head)
     budget_s = given.values.get("budget", max(LEAST_BUDGET_S, CASE_S * count))
-    kept, bar = kept_in(given.output), Bar()
+    kept, bar = session_files(given.output), Bar()
     also = ", and the diagnosis as long" if head.request.settings.diagnose else ""
     complain(f"dlprof: the rounds take up to {duration_text(budget_s)}{also}.")
     task = Task(base, head, criteria, kept, bar, budget_s, "budget" not in given.values)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from dlprof.cli import VERBS, verb_named
-from dlprof.cli.options import Given, flags_of, takes
+from dlprof.cli.options import Given, option_flags, takes
 from dlprof.cli.streams import color, say, width
 from dlprof.errors import SessionError, UsageError
 from dlprof.runner import options as every
@@ -128,7 +128,7 @@ def page() -> str:
 
 
 def _row(option: Option, verbs: Sequence[str]) -> str:
-    flags = ", ".join(f"`{flag}`" for flag in flags_of(option))
+    flags = ", ".join(f"`{flag}`" for flag in option_flags(option))
     value = f" {option.metavar}" if option.metavar else ""
     cells = (f"{flags}{value}", option.default_text, option.help, ", ".join(verbs))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -69,7 +69,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     elif isinstance(option.kind, Several):
         kind = list[str] | None
     declared = typer.Option(
-        *flags_of(option),
+        *option_flags(option),
         metavar=option.metavar,
         help=help_text(option),
         rich_help_panel=option.panel,
@@ -82,7 +82,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     )
 
 
-def flags_of(option: Option) -> tuple[str, ...]:
+def option_flags(option: Option) -> tuple[str, ...]:
     """Return the flags as typer and the reference have them: ``--diagnose/--no-diagnose``."""
     if isinstance(option.kind, Switch) and option.default:
         return (f"{option.name}/--no-{option.name.removeprefix('--')}",)

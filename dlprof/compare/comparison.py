@@ -330,12 +330,12 @@ def _word(case: Compared, criteria: Criteria) -> tuple[str, str]:
     if not case.is_measured:
         return _unmeasured(case)
     words = {time.word for time in case.times}
-    lost = [str(change) for change in case.changes if change.direction == LOST]
-    if UNSURE in words or lost:
+    unknown = [str(change) for change in case.changes if change.direction == LOST]
+    if unknown:
         words.add(UNSURE)
     word = next((one for one in (SLOWER, INVALID, UNSURE, WIDE, FASTER) if one in words), SAME)
     reasons = [f"{one.measure}: {one.reason}" for one in case.times if one.word == word]
-    return word, "; ".join(reasons + lost) if word in (INVALID, UNSURE, WIDE) else ""
+    return word, "; ".join(reasons + unknown) if word in (INVALID, UNSURE, WIDE) else ""
 
 
 def _unmeasured(case: Compared) -> tuple[str, str]:

@@ -57,11 +57,8 @@ FAR = 4
 """Processes of equal code choose numbers of calls that are a factor of 2 apart, or of 4 if samples
 of few calls last longer."""
 
-Pair = tuple[int | None, int | None]
-"""The numbers of a case on both sides; None for a side that does not measure it."""
 
-
-def kept_in(folder: Path | None) -> dict[str, Path]:
+def session_files(folder: Path | None) -> dict[str, Path]:
     """Return the files of the sessions of both sides and passes, by name.
 
     They are in the folder that the user named, or in the state folder. Raises :class:`UsageError`.
@@ -255,7 +252,7 @@ def _ratio(time: Time) -> str:
 # A pass: the cases of two sides, measured round by round
 
 
-def cpu_of(round_: int) -> int:
+def round_cpu(round_: int) -> int:
     """Return the processor for the samples of a round.
 
     It is another one in every second round, so that either side is the first on each.
@@ -394,7 +391,7 @@ class MeasuredSuite:
         ]
         if round_ % 2:
             sides.reverse()
-        cpu = cpu_of(round_)
+        cpu = round_cpu(round_)
         first, second = (
             Player(side.runner.turns(round_, list(ranks), cpu), ranks) for side, ranks in sides
         )
@@ -402,10 +399,10 @@ class MeasuredSuite:
         for _ in sides:
             self.watcher.step()
 
-    def _order(self, round_: int, cases: frozenset[int]) -> list[Pair]:
-        """Return the cases of a round in the order common to both sides.
+    def _order(self, round_: int, cases: frozenset[int]) -> list[tuple[int | None, int | None]]:
+        """Return the numbers of the cases of a round on both sides, in their common order.
 
-        The first round is of all, also of cases that the other side does not have.
+        The first round is of all, also of cases that one side does not have.
         """
         names = {self.entries[case][0] for case in cases}
         if round_ == 0:

@@ -28,8 +28,8 @@ from dlprof.compare.times import (
     Sample,
     bound_level,
     decide,
+    look_share,
     prove,
-    share_at,
 )
 
 DECIDED = "every case is decided"
@@ -60,7 +60,7 @@ def earliest(cases: int) -> int | None:
     level over the number of cases (Holm).
     """
     for rounds in range(LOOKS[0], LOOKS[-1] + 1):
-        if cases * 0.5**rounds <= share_at(rounds) * PASS_LEVEL:
+        if cases * 0.5**rounds <= look_share(rounds) * PASS_LEVEL:
             return rounds
     return None
 

@@ -245,7 +245,7 @@ def holm(chances: Sequence[float]) -> list[float]:
 # From samples to words
 
 
-def share_at(rounds: int) -> float:
+def look_share(rounds: int) -> float:
     """Return the share of the look after ``rounds`` rounds."""
     looks = zip(LOOKS, SHARES, strict=True)
     return next((share for look, share in looks if look >= rounds), SHARES[-1])
@@ -257,7 +257,7 @@ def bound_level(rounds: int) -> float:
     A case is called SAME or WIDE at one look only, so both together err no more often than the
     shares of :data:`SAME_LEVEL` add up to.
     """
-    return SAME_LEVEL * share_at(rounds)
+    return SAME_LEVEL * look_share(rounds)
 
 
 @dataclass(frozen=True)
@@ -390,18 +390,18 @@ def judge(samples: Sequence[Sample], decided: Sequence[str | None] = ()) -> list
     ``decided`` are words that stand already; without them it is one late look.
     """
     if not all(sample.in_turns for sample in samples):
-        return [_of_sessions(sample) for sample in samples]
+        return [_judge_sessions(sample) for sample in samples]
     proofs = [prove(sample.test, sample.step) for sample in samples]
     words = decide(proofs, LATE_LEVEL, SAME_LEVEL, LATE_LEVEL)
     stands = decided or [None] * len(words)
     own_level = LATE_LEVEL / max(len(samples), 1)
     return [
-        _in_turns(sample, stand or word, own_level)
+        _judge_turns(sample, stand or word, own_level)
         for sample, word, stand in zip(samples, words, stands, strict=True)
     ]
 
 
-def _in_turns(sample: Sample, word: str, level: float) -> Time:
+def _judge_turns(sample: Sample, word: str, level: float) -> Time:
     test, found = sample.test, _without_ratio(sample, word)
     if test is None:
         return replace(found, reason="no round has times of both sides")
@@ -422,7 +422,7 @@ def _in_turns(sample: Sample, word: str, level: float) -> Time:
     return found if most is None else replace(found, word=WIDE, bound=math.exp(most))
 
 
-def _of_sessions(sample: Sample) -> Time:
+def _judge_sessions(sample: Sample) -> Time:
     """Compare two finished sessions: only a large ratio is more than what a machine does."""
     found = _without_ratio(sample, UNSURE)
     base, head = ([process.time_ns for process in side] for side in (sample.base, sample.head))
