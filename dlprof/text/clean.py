@@ -70,10 +70,10 @@ def first_line(text: str | None) -> str:
     lines = [line.strip() for line in (text or "").splitlines() if any(map(str.isalnum, line))]
     if not lines:
         return "no reason given"
-    told, *more = lines
-    while more and told.endswith(":"):
-        told += f" {more.pop(0)}"
-    return clean(f"{told} …" if more else told)
+    line, *more = lines
+    while more and line.endswith(":"):
+        line += f" {more.pop(0)}"
+    return clean(f"{line} …" if more else line)
 
 
 def first_words(text: str, most: int) -> str:

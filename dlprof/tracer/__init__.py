@@ -1,4 +1,4 @@
-"""Which line of a running program converts arrays between frameworks, and what it costs there.
+"""Finds the lines of a running program that convert arrays, and what each costs.
 
 This layer runs inside the user's program, so it imports the standard library and the probes alone.
 

@@ -18,8 +18,8 @@ sys.path.pop()
 
 
 def main() -> None:
-    asked, *words = sys.argv[1:]
-    options = json.loads(asked)
+    text, *words = sys.argv[1:]
+    options = json.loads(text)
     program.start(options["folder"], tuple(options["include"]), options["events"])
     program.run(words, options["as_module"])
 

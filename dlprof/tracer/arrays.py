@@ -1,4 +1,4 @@
-"""An object's framework, device and address. The memory of arrays is neither read nor written."""
+"""An object's framework, device and address. No memory of an array is read or written."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Kind:
 
 
 class Kinds(dict[type, "Kind | None"]):
-    """The kind of each type that was met; None for what is no array."""
+    """The kind of each type; None for types that are no arrays."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -268,7 +268,7 @@ def _capsule_address(thing: Any) -> int | None:
 
 
 def no_array(name: str, address: Callable[[Any], int | None] = lambda _: None) -> Kind:
-    """Return a kind that stands for something else than an array, or for one that says nothing."""
+    """Return a kind for something other than an array, or for an array that says nothing."""
     return Kind(name, address, lambda _: ("?", ()), lambda _: 0, lambda _: "?")
 
 

@@ -43,8 +43,8 @@ _clock = time.perf_counter
 Outcome = tuple[int, int]
 """VIEWS, COPIES or UNKNOWN, and the bytes copied."""
 Call = tuple[Row, Kind, Any, Any, "Queue | None", bool]
-"""A call that began: its row, the kind and the array, the copy of it that the framework kept on
-the host before, the queue, and whether the queue is that of a copy to a device."""
+"""A call that began: its row, the kind and the array, the copy on the host that the array kept
+before, the queue, and whether it is the queue of a copy to a device."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ EXPORT = Kind(
 
 
 class Tracer:
-    """What all wrappers of a process share."""
+    """The state that all wrappers of a process share."""
 
     def __init__(self, places: Places, rows: Rows) -> None:
         self.places, self.rows, self.kinds = places, rows, Kinds()
@@ -348,7 +348,7 @@ def _pointer(thing: Any) -> int | None:
 
 
 def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callable[..., Any]:
-    """``original`` with a record of each conversion."""
+    """Return a wrapper of ``original`` that records each conversion."""
     calls, inside, rows = Calls(tracer, target), tracer.inside, tracer.rows
 
     def traced(*args: Any, **kwargs: Any) -> Any:

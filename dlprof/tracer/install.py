@@ -27,9 +27,9 @@ TABLES = (
     ("variables.misc", "get_np_to_tnp_map"),
     ("variables.torch", "TorchInGraphFunctionVariable._get_handlers"),
 )
-"""Tables in which torch's compiler looks functions up; it makes them when it first needs them."""
+"""Tables of functions that torch's compiler makes when it first needs them."""
 SCRIPTS = "torch.jit._builtins"
-"""Has a table in which ``torch.jit.script`` looks functions up by their ids, made at import."""
+"""Has a table of functions by their ids for ``torch.jit.script``, made at its import."""
 MISSING = object()
 FILE = calls.__file__
 RUNNERS = tuple(os.path.join(os.path.dirname(FILE), name) for name in ("program.py", "__main__.py"))  # noqa: PTH118, PTH120
@@ -203,19 +203,18 @@ def _call_around(loader: Any, before: Callable[[], None], after: Callable[[], No
 
 def _public(module: ModuleType) -> Iterator[ModuleType]:
     """Yield a framework's module and the modules that its users reach by public names."""
-    level, seen, root = [module], {module}, module.__name__
+    level, known, root = [module], {module}, module.__name__
     for _ in range(DEEPEST):
         yield from level
-        level = [
-            one
-            for above in level
-            for name, one in list(_namespace(above).items())
-            if issubclass(type(one), ModuleType)  # isinstance would wake lazy objects
-            and not name.startswith("_")
-            and str(_namespace(one).get("__name__")).partition(".")[0] == root
-            and one not in seen
-            and not seen.add(one)  # type: ignore[func-returns-value]
-        ]
+        names = [item for above in level for item in list(_namespace(above).items())]
+        level = []
+        for name, one in names:
+            is_module = issubclass(type(one), ModuleType)  # isinstance would wake lazy objects
+            if not is_module or name.startswith("_") or one in known:
+                continue
+            if str(_namespace(one).get("__name__")).partition(".")[0] == root:
+                known.add(one)
+                level.append(one)
 
 
 def _namespace(module: ModuleType) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The user's own line: the nearest frame whose code is no framework's and no package's."""
+"""The user's own line: the nearest frame outside of frameworks and packages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dlprof.probes import ALL
 
 PACKAGES = ("site-packages", "dist-packages")
 REWRITTEN = "__autograph_generated_file"
-"""How files begin that TensorFlow writes of a function, and removes again."""
+"""Begins the names of files that TensorFlow writes for a function, and removes again."""
 FRAMEWORKS = frozenset(probe.module for probe in ALL)
 
 
 class Places:
-    """Which files are the user's own; ``include`` names packages that count as such."""
+    """Tells the user's own files from others; ``include`` names packages that count as own."""
 
     def __init__(self, include: tuple[str, ...] = ()) -> None:
         self._include = include
@@ -32,7 +32,7 @@ class Places:
     def is_own(self, frame: FrameType) -> bool:
         """Whether the frame runs the user's code."""
         name = frame.f_code.co_filename
-        if name.startswith("<"):  # made from text: whose it is, its module says
+        if name.startswith("<"):  # made from text: the module decides
             return self._is_own_text(frame)
         found = self._known.get(name)
         if found is None:
@@ -41,7 +41,7 @@ class Places:
         return found
 
     def _is_of_framework(self, frame: FrameType) -> bool:
-        """Whether it is a framework's that was built where its source is."""
+        """Whether the code is of a framework that was built in its source folder."""
         root = str(frame.f_globals.get("__name__")).partition(".")[0]
         file = getattr(sys.modules.get(root), "__file__", None)
         if root not in FRAMEWORKS or root in self._include or file is None:

@@ -112,7 +112,7 @@ def _follow_spawned(arguments: tuple[object, ...]) -> None:
     util.spawnv_passfds = spawned  # type: ignore[assignment]
 
 
-def _follow_programs(asked: dict[str, object]) -> None:
+def _follow_programs(options: dict[str, object]) -> None:
     """Trace what :mod:`subprocess` starts in this interpreter, as ``torchrun`` does."""
     original = subprocess.Popen.__init__
     searched = os.environ.get("PYTHONPATH")
@@ -121,7 +121,7 @@ def _follow_programs(asked: dict[str, object]) -> None:
         env = kwargs.get("env")
         is_found = env is None or env.get("PYTHONPATH") == searched  # else dlprof may not be there
         is_plain = not (rest[1:] or kwargs.get("executable") or kwargs.get("shell"))
-        words = traced_words(args, asked) if is_found and is_plain else args
+        words = traced_words(args, options) if is_found and is_plain else args
         with WithoutFrame():
             original(self, words, *rest, **kwargs)
         self.args = args  # as errors name it
@@ -129,8 +129,8 @@ def _follow_programs(asked: dict[str, object]) -> None:
     subprocess.Popen.__init__ = functools.wraps(original)(init)  # type: ignore[method-assign]
 
 
-def traced_words(args: Any, asked: dict[str, object]) -> Any:
-    """``python script.py ...`` as the tracer runs it; anything else as it is."""
+def traced_words(args: Any, options: dict[str, object]) -> Any:
+    """Return ``python script.py ...`` as the tracer runs it, and anything else as it is."""
     if not isinstance(args, (list, tuple)) or not args or args[0] != sys.executable:
         return args
     at = 1
@@ -140,8 +140,7 @@ def traced_words(args: Any, asked: dict[str, object]) -> Any:
     program = args[at + as_module :]
     if not program or str(program[0]).startswith("-"):
         return args
-    told = json.dumps({**asked, "as_module": as_module})
-    return [*args[:at], MAIN, told, *program]
+    return [*args[:at], MAIN, json.dumps({**options, "as_module": as_module}), *program]
 
 
 def run(words: list[str], as_module: bool) -> None:

@@ -25,7 +25,7 @@ from dlprof.tracer.targets import Target
 
 SCHEMA = "dlprof.trace/1"
 NO_LINE = "(no line of the program)"
-"""The file of a conversion that a thread was given to call; its line is 0."""
+"""Stands for the file of a conversion that a thread calls directly; its line is 0."""
 FIRST_FILE_S, INTERVAL_S = 0.01, 1.0
 """The first file of a process, and the time to the next one."""
 SHARE = 100
@@ -56,7 +56,7 @@ class Row:
     function: str = "<module>"
     span: tuple[int, int, int, int] | None = None
     code: CodeType | None = None
-    """Kept, so that no other code object gets its id."""
+    """Kept here, so that no other code object gets its id."""
     consumer: str = ""
     arrays: dict[Any, list[Any]] = field(default_factory=dict)
     bins: dict[int, float] = field(default_factory=lambda: defaultdict(float))
@@ -193,7 +193,7 @@ class Rows:
     def __init__(self, folder: str | None, events: bool = False) -> None:
         self.folder = folder
         self.troubles: dict[str, str] = {}
-        """What could not be traced, and why; by place and type of the error."""
+        """Failures of the tracer, by place and type of the error."""
         self.with_events = events
         self.begin()
 

@@ -1,4 +1,4 @@
-"""What is wrapped, read from the source text of the probes' exports and imports."""
+"""The functions to wrap, read from the source text of the probes' exports and imports."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from dlprof.probes import ALL
 from dlprof.probes.base import Probe, Protocol
 
 ARRAY = "x"
-"""The name of the array in what is shown: ``torch.from_numpy(x)``."""
+"""The name of the array in a conversion's text: ``torch.from_numpy(x)``."""
 METHODS = {Protocol.DLPACK: "__dlpack__", Protocol.ARRAY_INTERFACE: "__array__"}
-"""What a consumer calls of an array that is given away as it is."""
+"""Methods by which a consumer takes an array that is exported as it is."""
 HOST_ONLY = {Protocol.NUMPY, Protocol.ARRAY_INTERFACE, Protocol.BUFFER}
 """Protocols whose arrays are in host memory."""
 MOVES = {"cuda": (("cuda", False), ("to", True))}
-"""Methods of an import's result that copy it to another device, and their like: ``to`` may only
-change the dtype."""
+"""Methods of a result that copy it to another device, and whether they may do something else."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +31,20 @@ class Target:
     owner: str
     name: str
     conversion: str
-    """As it is shown: ``jnp.asarray(x)``, ``x.numpy()``."""
+    """The text in reports: ``jnp.asarray(x)``, ``x.numpy()``."""
     is_method: bool = False
     gives: bool = False
-    """Whether arrays of its own framework are given away by it."""
+    """Whether it exports arrays of its own framework."""
     takes: bool = False
-    """Whether arrays of others are taken in."""
+    """Whether it imports arrays of others."""
     takes_buffers: bool = False
-    """Whether it takes plain host memory."""
+    """Whether it imports plain host memory."""
     is_move: bool = False
-    """Whether it may move to another device, and does no more for the tracer if it does not."""
+    """Whether it converts only if the result is on another device."""
     uploads: bool = False
-    """Whether it may copy host memory to a device, where its framework queues work."""
+    """Whether it may copy host memory to a device with a queue."""
     takes_capsules: bool = False
-    """Whether it asks an array for a capsule of DLPack, and for nothing else."""
+    """Whether it takes arrays by capsules of DLPack alone."""
 
     @property
     def root(self) -> str:
@@ -53,7 +52,7 @@ class Target:
 
 
 def declared() -> list[Target]:
-    """The targets of all probes, each once."""
+    """Return the targets of all probes, each once."""
     frameworks = {probe.module: probe.name for probe in reversed(ALL)}
     found: dict[tuple[str, str], Target] = {}
     for probe in ALL:
@@ -76,42 +75,45 @@ def _both(one: Target, other: Target) -> Target:
 
 
 def _given(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
-    """What the exports name: methods of the array, functions of the framework or of another."""
-    array_type = array_type_name(probe)
+    """Yield what the exports name: methods of the array, and functions of any framework."""
     for export in probe.exports:
         method = METHODS.get(export.protocol)
-        if method is not None and export.code == "{x}" and array_type:
-            text = "x.__dlpack__()" if method == "__dlpack__" else "x.__array__()"
-            yield Target(probe.name, array_type, method, text, is_method=True, gives=True)
+        if method is not None and export.code == "{x}":
+            yield from _method(probe, method)
         for call in _calls(export.code):
-            if _is_chain(call) and isinstance(call.func, ast.Attribute) and array_type:
-                text = f"{ARRAY}.{call.func.attr}()"
-                yield Target(
-                    probe.name, array_type, call.func.attr, text, is_method=True, gives=True
-                )
+            if _is_chain(call) and isinstance(call.func, ast.Attribute):
+                yield from _method(probe, call.func.attr)
         yield from _functions(probe, export.code, (export.protocol,), frameworks)
 
 
 def _taken(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
+    """Yield what the imports name: functions, and methods of a result that move it."""
     for one in probe.imports:
         uploads = one.promise != "view" and "cuda" in probe.devices
         yield from _functions(
             probe, one.code, one.protocols, frameworks, one.setup, is_import=True, uploads=uploads
         )
         for call in _calls(one.code):
-            if isinstance(call.func, ast.Attribute) and call.func.attr in MOVES:
-                array_type = array_type_name(probe)
-                for name, is_move in MOVES[call.func.attr]:
-                    yield Target(
-                        probe.name,
-                        array_type,
-                        name,
-                        f"{ARRAY}.{name}()",
-                        is_method=True,
-                        gives=True,
-                        is_move=is_move,
-                        uploads=True,
-                    )
+            if isinstance(call.func, ast.Attribute):
+                for name, is_move in MOVES.get(call.func.attr, ()):
+                    yield from _method(probe, name, is_move, uploads=True)
+
+
+def _method(
+    probe: type[Probe], name: str, is_move: bool = False, uploads: bool = False
+) -> Iterator[Target]:
+    array_type = array_type_name(probe)
+    if array_type:
+        yield Target(
+            probe.name,
+            array_type,
+            name,
+            f"{ARRAY}.{name}()",
+            is_method=True,
+            gives=True,
+            is_move=is_move,
+            uploads=uploads,
+        )
 
 
 def _functions(
@@ -123,9 +125,9 @@ def _functions(
     is_import: bool = False,
     uploads: bool = False,
 ) -> Iterator[Target]:
-    """The functions of modules that ``code`` calls with the array as an argument.
+    """Yield the functions of modules that ``code`` calls with the array as an argument.
 
-    ``uploads`` is whether ``code`` may copy host memory to a device.
+    ``uploads`` is true if ``code`` may copy host memory to a device.
     """
     modules = {**_imported(probe.setup), **_imported(setup)}
     for at, call in enumerate(_calls(code)):  # the outermost is the first
@@ -150,7 +152,7 @@ def _functions(
 
 
 def array_type_name(probe: type[Probe]) -> str:
-    """The class of the framework's arrays by its dotted name; empty where none is declared."""
+    """Return the dotted name of the class of a framework's arrays; empty if none is declared."""
     name = probe.array_type
     is_own = name.partition(".")[0] == probe.module.partition(".")[0]
     return name if is_own and all(part.isidentifier() for part in name.split(".")) else ""
@@ -166,7 +168,7 @@ def _is_array(node: ast.AST) -> bool:
 
 
 def _is_chain(call: ast.Call) -> bool:
-    """Whether it is a method of the array, or of what a method of the array gave."""
+    """Whether it is a method of the array, or of a result of such a method."""
     node: Any = call
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         node = node.func.value
@@ -183,7 +185,7 @@ def _dotted(node: ast.AST) -> tuple[str, ...]:
 
 
 def _imported(setup: str) -> dict[str, str]:
-    """The names that a setup's imports bind to modules."""
+    """Return the names that a setup's imports bind to modules."""
     found = {}
     for node in ast.parse(setup).body:
         if isinstance(node, ast.Import):

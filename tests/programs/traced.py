@@ -5,7 +5,6 @@ A line without such a comment converts nothing. Each function is one program.
 
 # fmt: off
 # ruff: noqa: I001, PT017
-import asyncio
 import concurrent.futures
 import copy
 import functools
@@ -86,46 +85,6 @@ def an_argument_by_name():
     np.array(object=T)  #: 1 numpy.array(x) copy
 
 
-def nested_comprehensions_and_generators():
-    {n: [T.numpy() for _ in range(2)] for n in range(3)}  #: 6 x.numpy() view
-    sum(torch.from_numpy(X).sum() for _ in range(3))  #: 3 torch.from_numpy(x) view
-
-
-def a_generator_that_is_closed_early():
-    def batches():
-        for _ in range(10):
-            yield torch.tensor(X)  #: 3 torch.tensor(x) copy
-
-    found = batches()
-    [next(found) for _ in range(3)]
-    found.close()
-
-
-def recursion():
-    def convert(depth):
-        torch.from_numpy(X)  #: 4 torch.from_numpy(x) view
-        if depth:
-            convert(depth - 1)
-
-    convert(3)
-
-
-def decorators():
-    def converting(function):
-        @functools.wraps(function)
-        def wrapped(x):
-            return function(torch.tensor(x))  #: 2 torch.tensor(x) copy
-
-        return wrapped
-
-    @converting
-    @functools.lru_cache
-    def total(x):
-        return x.sum().numpy()  #: 2 x.numpy() view
-
-    total(X), total(X)
-
-
 def tensors_without_memory():
     T.to("meta")
     for device in ("cpu", "meta", "cpu", "meta"):
@@ -146,12 +105,6 @@ def callbacks_from_c():
     sorted([X, X], key=lambda x: torch.from_numpy(x).sum())  #: 2 torch.from_numpy(x) view
     functools.reduce(lambda _, x: torch.tensor(x), [X, X, X])  #: 2 torch.tensor(x) copy
     list(itertools.starmap(torch.from_numpy, [(X,), (X,)]))  #: 2 torch.from_numpy(x) view
-
-
-def unpacked_and_iterated():
-    _first, *_rest = map(torch.from_numpy, [X, X, X])  #: 3 torch.from_numpy(x) view
-    for _ in map(torch.from_numpy, [X, X]):  #: 2 torch.from_numpy(x) view
-        torch.tensor(X)  #: 2 torch.tensor(x) copy
 
 
 def an_own_class_of_arrays():
@@ -262,23 +215,6 @@ def a_pool_of_threads():
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: np.asarray(T), range(40)))  #: 40 numpy.asarray(x) view
         list(pool.map(torch.from_numpy, [X] * 5))
-
-
-def asyncio_tasks():
-    async def one():
-        await asyncio.sleep(0)
-        torch.from_numpy(X)  #: 5 torch.from_numpy(x) view
-
-    async def several():
-        await asyncio.gather(*(one() for _ in range(5)))
-        async for _ in stream():
-            T.numpy()  #: 3 x.numpy() view
-
-    async def stream():
-        for _ in range(3):
-            yield torch.tensor(X)  #: 3 torch.tensor(x) copy
-
-    asyncio.run(several())
 
 
 def executed_text():
