@@ -1,1 +1,1 @@
-"""What is said of sessions, comparisons and histories: sections, documents, renderers."""
+"""Reports of sessions, comparisons and traces: documents, and their renderers."""

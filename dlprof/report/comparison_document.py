@@ -267,9 +267,9 @@ def _interval_text(time: Time) -> str:
 
 def _number(ratio: float) -> str:
     """Format a ratio: two decimals, none from 10 on, two digits below 0.1."""
-    if ratio >= 10:  # noqa: PLR2004 - as said
+    if ratio >= 10:  # noqa: PLR2004 - see above
         return f"{ratio:,.0f}"
-    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"  # noqa: PLR2004 - as said
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"  # noqa: PLR2004 - see above
 
 
 def _differences(comparison: Comparison, *kinds: str) -> str:

@@ -1,4 +1,4 @@
-"""A session as a table with a row for each case that is timed: a DataFrame, CSV and Parquet.
+"""A session as a table with a row for each timed case: a DataFrame, CSV and Parquet.
 
 The columns are the same whatever was measured; units stand in their names. A column never changes
 its meaning, and new ones come at the end. A text is one line, and not endless.
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LONGEST = 2000
-"""Characters of a text; what is longer is cut off, with an ellipsis."""
+"""Characters of a text; a longer one ends in an ellipsis."""
 LARGEST_INTEGER = 2**63 - 1
 FORMULA = ("=", "+", "-", "@")
-"""Spreadsheets run a text that begins so (owasp.org, CSV injection)."""
+"""First characters of texts that spreadsheets run (owasp.org, CSV injection)."""
 
 
 def _time(column: str, place: str, unit: str = "_ns") -> dict[str, str]:
-    """The columns of a median of processes, with its interval."""
+    """Return the columns of a median of processes, with its interval."""
     return {
         f"{column}_median{unit}": f"{place}.median{unit}",
         f"{column}_ci95_low{unit}": f"{place}.ci95{unit}.0",
@@ -80,12 +80,12 @@ NUMBERS = {
     **_time("loop_share", "placement.share", unit=""),
     "break_even_iterations": "placement.break_even_iterations",
 }
-"""Where each column stands in a :class:`~dlprof.runner.session.Result`."""
+"""The place of each column in a :class:`~dlprof.runner.session.Result`."""
 OF_COPIES = {
     "bandwidth_gb_per_s": "copy_cost.gb_per_s",
     "share_of_memcpy": "copy_cost.share_of_memcpy",
 }
-"""Only of copies that are not too fast for all their bytes."""
+"""Columns of copies that are not too fast for all their bytes."""
 RUN = ("created", "python", "cpu", "gpu", "packages")
 COLUMNS = {
     **dict.fromkeys((*CASE, "shape", "findings"), "string"),
@@ -102,10 +102,10 @@ COLUMNS = {
 
 
 def to_frame(session: Session) -> pd.DataFrame:
-    """The table; an empty session has all columns and no row.
+    """Return the table; an empty session has all columns and no row.
 
-    The index is the case's place in ``session.results``. A number that is not known is NaN, a word
-    is NA.
+    The index is the case's place in ``session.results``. An unknown number is NaN, an unknown
+    word NA.
     """
     import pandas as pd
 
@@ -134,7 +134,7 @@ def to_frame(session: Session) -> pd.DataFrame:
 
 
 def csv_text(session: Session) -> str:
-    """The table as CSV (RFC 4180), with a header line. An empty cell is what is not known.
+    """Return the table as CSV (RFC 4180), with a header line. An empty cell is not known.
 
     A text that a spreadsheet would take for a formula has a ``'`` before it.
     """
@@ -170,7 +170,7 @@ def _row(result: Result) -> dict[str, Any]:
 
 
 def _at(part: Any, place: str) -> Any:
-    """What stands at a dotted place; None where nothing does."""
+    """Return the value at a dotted place, or None."""
     for name in place.split("."):
         if part is not None:
             part = part[int(name)] if name.isdigit() else getattr(part, name)

@@ -50,10 +50,10 @@ class Table:
     """Whether a folded section shows the same and more."""
 
     def first(self, most: int, hint: str = "") -> Table:
-        """The first rows; ``hint`` says how to see the others."""
-        left = more_rows(len(self.rows), most)
-        more = f"{self.more} {left}{hint}".strip()
-        return replace(self, rows=self.rows[:most], more=more) if left else self
+        """Return the first rows; ``hint`` says how to see the others."""
+        hidden = more_rows(len(self.rows), most)
+        more = f"{self.more} {hidden}{hint}".strip()
+        return replace(self, rows=self.rows[:most], more=more) if hidden else self
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class ChartRow:
     marks: tuple[Mark, ...]
     value: str = ""
     color: str = "muted"
-    """Of the value."""
+    """The color of the value."""
     is_bold: bool = False
 
 
@@ -145,7 +145,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """``title`` names what was looked at, ``context`` how (versions, machine), each in one line."""
+    """A whole report. ``title`` names its subject, ``context`` the versions, each in one line."""
 
     title: str
     context: str = ""
@@ -155,7 +155,7 @@ class Document:
     """Reasons not to rely on the report, such as times that other programs disturbed."""
     answers: tuple[Answer, ...] = ()
     tables: tuple[Table, ...] = ()
-    """Of the first screen: usually one."""
+    """The tables of the first screen, usually one."""
     marks: tuple[str, ...] = ()
     """Explanations of the marks in the tables."""
     problems: tuple[Problem, ...] = ()
@@ -167,21 +167,21 @@ class Document:
 
     @property
     def headline(self) -> str:
-        """Title and scope in one line."""
+        """Return title and scope in one line."""
         return "    ".join(filter(None, (self.title, self.scope)))
 
 
 def facts(items: Iterable[tuple[str, str]]) -> Table:
-    """Names with their values, without a header."""
+    """Return a table of names with their values, without a header."""
     rows = tuple((Cell(name, "dim"), Cell(value)) for name, value in items)
     return Table((Column(""), Column("")), rows)
 
 
 def first_of(lines: tuple[str, ...], most: int) -> tuple[str, ...]:
-    """The first lines, and how many are left out."""
+    """Return the first lines, and the number of the others."""
     return (*lines[:most], *filter(None, [more_rows(len(lines), most)]))
 
 
 def more_rows(count: int, shown: int) -> str:
-    """``… 12 more``; empty if all of ``count`` rows are ``shown``."""
+    """Return ``… 12 more``, or nothing if all of ``count`` rows are ``shown``."""
     return f"… {count - shown:,} more" if count > shown else ""

@@ -26,7 +26,7 @@ RULE = re.compile(r"DLP\d{3}")
 SAVED = "dlprof-session.json.xz"
 """The name under which a reader saves the session of a page: its commands read that file."""
 MOST_ROWS, MOST_LINES = 1500, 200
-"""Of a table and of a list; the session in the page has everything."""
+"""Limits of a table and of a list; the session in the page has everything."""
 ROW = 36
 """The pixels of a row of a chart: its name, and below it its marks."""
 LONGEST = 2000
@@ -40,7 +40,7 @@ INLINE = (
 
 
 def render(document: Document, session: Session | None = None) -> str:
-    """The page as text. The reader can save ``session`` from it."""
+    """Return the page as text. The reader can save ``session`` from it."""
     return _template().render(
         document=document,
         row=ROW,
@@ -55,13 +55,13 @@ def render(document: Document, session: Session | None = None) -> str:
 
 
 def _packed(session: Session) -> str:
-    """The file of a session as a ``data:`` URL: a link saves it without a script."""
+    """Return the file of a session as a ``data:`` URL: a link saves it without a script."""
     packed = lzma.compress(session_text(session).encode("utf-8"))
     return f"data:application/x-xz;base64,{base64.b64encode(packed).decode('ascii')}"
 
 
 def shown(cell: Cell, place_of: Mapping[str, int]) -> Markup:
-    """The text of a cell; a rule leads to its problem, by its place on the page."""
+    """Return the text of a cell; a rule leads to its problem, by its place on the page."""
     note = Markup(' <span class="under">{}</span>').format(cut(cell.note)) if cell.note else ""
     if cell.link:
         return Markup('<a href="{}">{}</a>{}').format(cell.link, cut(cell.text), note)
@@ -71,7 +71,7 @@ def shown(cell: Cell, place_of: Mapping[str, int]) -> Markup:
 
 
 def linked(text: str, place_of: Mapping[str, int]) -> Markup:
-    """The text, in which a rule leads to its problem."""
+    """Return the text; a rule in it leads to its problem."""
 
     def link(rule: re.Match[str]) -> str:
         place = place_of.get(rule[0])
@@ -81,12 +81,12 @@ def linked(text: str, place_of: Mapping[str, int]) -> Markup:
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """The text, with a mark where the page leaves out its end."""
+    """Return the text, with a mark if the page leaves out its end."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def prose(text: str) -> Markup:
-    """A sentence with its code and its links, which are all the Markdown that it has."""
+    """Return a sentence with its code and its links, which are all its Markdown."""
     found = str(escape(cut(text)))
     for pattern, replacement in INLINE:
         found = pattern.sub(replacement, found)
@@ -95,7 +95,7 @@ def prose(text: str) -> Markup:
 
 @cache
 def _assets() -> dict[str, Any]:
-    """Style and script with their hashes: the page allows them, and no others."""
+    """Return style and script with their hashes: the page allows them, and no others."""
     found: dict[str, Any] = {}
     for name, file in (("style", "style.css"), ("script", "script.js")):
         text = _source(file)

@@ -64,8 +64,8 @@ def _table(found: Table) -> str:
     titles = [prose(column.title) for column in found.columns]
     rows = ([*map(_cell, row)] for row in found.rows)
     shown = table(titles, rows, [column.right for column in found.columns])
-    left = f"{found.more}{' (below)' * found.is_summary}" if found.more else ""
-    return "\n\n".join(filter(None, (shown if found.rows else "", prose(left))))
+    more = f"{found.more}{' (below)' * found.is_summary}" if found.more else ""
+    return "\n\n".join(filter(None, (shown if found.rows else "", prose(more))))
 
 
 def _cell(cell: Cell) -> str:

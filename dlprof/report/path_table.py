@@ -184,7 +184,7 @@ def condition(path: Path) -> str:
         found.append(f"see {', '.join(path.rules)}")
     if path.case.kind == "view" and path.elsewhere & {"refused", "copy"}:
         does = "raises" if "refused" in path.elsewhere else "copies"
-        # The alignment of a view that was seen is enough. More than a cache line is an accident.
+        # The alignment of a known view is enough. More than a cache line is an accident.
         enough = min([thresholds.ALIGNED_BYTES, *path.case.alignments])
         found.append(f"{does} unless {source} is {enough:.0f}-byte aligned")
     if path.case.waits_for is not None:
@@ -337,8 +337,8 @@ def full_section(array: Array, heading: str) -> Section:
             for path in paths
         )
         blocks.append(Table(titles, tuple(rows), legend(map(_full_time, paths))))
-    lost = [f"{one.result}: {one.code}: {one.reason}" for one in array.paths if one not in paths]
-    blocks += [Lines(text) for text in (marks_of(paths), tuple(lost)) if text]
+    others = [f"{one.result}: {one.code}: {one.reason}" for one in array.paths if one not in paths]
+    blocks += [Lines(text) for text in (marks_of(paths), tuple(others)) if text]
     return Section(heading, tuple(blocks))
 
 

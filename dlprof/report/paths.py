@@ -24,12 +24,12 @@ BY = "\N{MULTIPLICATION SIGN}"
 LAYOUTS = {"C": "C order", "F": "F order"}
 KINDS = ("view", "copy")
 ORDERS = ("synchronous", "stream-ordered", "host-sync", "device-sync")
-"""What a call may do about queued work, cheapest first; everything else comes later."""
+"""Orders of a call behind queued work, cheapest first; all others come later."""
 TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "refused": "dim", "?": ""}
 NEAR = 1.1
 """Times within this ratio are one time to a reader."""
 MOST_ROWS = 40
-"""Of the chart."""
+"""Rows of the chart."""
 LEAST_NS, MOST_NS = 1e-3, 1e15
 """A time beyond them is no measurement."""
 FAR = 5
@@ -53,7 +53,7 @@ class Path:
     safety: Safety
     rules: tuple[str, ...] = ()
     worst: Severity | None = None
-    """Of its findings."""
+    """The worst severity of its findings."""
     offered: str = ""
     """``view`` or ``copy`` if it may be offered as one: see
     :meth:`dlprof.judge.cases.Cases.offered`."""
@@ -64,7 +64,7 @@ class Path:
 
     @property
     def cost_ns(self) -> float:
-        """Infinite without a ready time. If the framework keeps copies, the time of a new array."""
+        """Return the ready time, or of kept copies that of a new array; infinite without one."""
         if self.case.new_ns is not None:
             return self.case.new_ns
         ready = self.case.result.ready_time
@@ -72,7 +72,7 @@ class Path:
 
     @property
     def interval_ns(self) -> tuple[float, float]:
-        """The interval, or from the fastest to the slowest mode; twice the time of one process."""
+        """Return the interval; twice the time of one process."""
         ready = self.case.result.ready_time
         if self.case.new_ns is not None or ready is None:
             return self.cost_ns, self.cost_ns
@@ -84,12 +84,12 @@ class Path:
 
     @property
     def is_measured(self) -> bool:
-        """Whether it has a time, or an answer where no time is taken."""
+        """Whether it has a time, or an answer if no times are taken."""
         return self.is_timed or self.case.is_measured
 
     @property
     def place(self) -> tuple[float, int]:
-        """Its place among the paths of its array: by time, else the cheapest order first."""
+        """Return its place among the paths of its array: by time, else the cheapest order first."""
         order = self.case.order
         return self.cost_ns, ORDERS.index(order) if order in ORDERS else len(ORDERS)
 
@@ -101,7 +101,7 @@ class Path:
 
     @cached_property
     def array(self) -> tuple[str, ...]:
-        """Pair, shape, dtype, layout, device: paths with the same can be compared."""
+        """Return pair, shape, dtype, layout and device: paths with the same can be compared."""
         case = self.case.result.case
         shape = shape_text(case.shape).replace("x", BY) if case.shape else "scalar"
         layout = LAYOUTS.get(case.layout, case.layout)
@@ -109,17 +109,17 @@ class Path:
 
     @property
     def elsewhere(self) -> frozenset[str]:
-        """What else it is where the array begins at another address: a copy, or refused."""
+        """Return its other results if the array begins at another address."""
         return self.case.words_by_address - {self.case.kind}
 
     @property
     def result(self) -> str:
-        """The result in one word."""
+        """Return the result in one word."""
         return self.case.outcome
 
     @property
     def brief_time(self) -> str:
-        """Two digits, with a mark if another process may not repeat it."""
+        """Return the time in two digits, marked if another process may not repeat it."""
         if not self.is_timed:
             return ""
         is_own = self.is_certain and not self.case.is_cached_copy
@@ -127,18 +127,18 @@ class Path:
 
     @property
     def result_cell(self) -> Cell:
-        """View or copy; with a star where that depends on where the array begins."""
+        """Return view or copy, with a star if that depends on the address of the array."""
         star = "*" if self.case.result.status == "ok" and self.elsewhere else ""
         return Cell(self.result + star, TONES.get(self.result, "bad"))
 
     @property
     def problems(self) -> str:
-        """The rules that it breaks; with a question mark one that similar paths break."""
+        """Return the rules that it breaks; one that only similar paths break has a ``?``."""
         return " ".join((*self.rules, *(f"{rule}?" for rule in self.safety.suspected)))
 
     @property
     def reason(self) -> str:
-        """Why there is no ready time, in a line."""
+        """Return the reason why there is no ready time, in a line."""
         result = self.case.result
         notes = [one.reason for one in result.notes if one.instrument == "ready_time"]
         notes = notes or [*map(str, result.notes), ""]
@@ -158,7 +158,7 @@ class Array:
 
     @property
     def pair(self) -> tuple[str, str]:
-        """Producer and consumer."""
+        """Return producer and consumer."""
         return self.paths[0].case.pair
 
     @property
@@ -167,7 +167,7 @@ class Array:
 
     @property
     def text(self) -> str:
-        """Dtype and shape, layout, size and device."""
+        """Return dtype and shape, layout, size and device."""
         _, shape, dtype, layout, device = self.name
         size_bytes = self.paths[0].case.size_bytes
         size = [size_text(size_bytes)] if size_bytes else []
@@ -175,7 +175,7 @@ class Array:
 
 
 def arrays_of(session: Session, known: Cases | None = None) -> list[Array]:
-    """The arrays in the order of the session. Steps of inference are no conversions.
+    """Return the arrays in the order of the session. Steps of inference are no conversions.
 
     ``known`` are the cases of the session, if the caller has them.
     """
@@ -195,7 +195,7 @@ def arrays_of(session: Session, known: Cases | None = None) -> list[Array]:
 
 
 def rules_by_case(findings: Iterable[FindingRecord]) -> Mapping[int, tuple[str, ...]]:
-    """The ids of the rules that name each case, worst first."""
+    """Return the ids of the rules that name each case, worst first."""
     found: dict[int, dict[str, None]] = defaultdict(dict)
     for finding in sorted(findings, key=severity_rank):
         for index in finding.results if not finding.subject else ():
@@ -226,12 +226,12 @@ def lines_of(paths: Iterable[Path]) -> list[list[Path]]:
 
 
 def plainest(line: Sequence[Path]) -> Path:
-    """The path that stands for a line: the shortest code."""
+    """Return the path with the shortest code, which stands for a line."""
     return min(line, key=lambda path: len(path.code))
 
 
 def queued_work(path: Path) -> str:
-    """What the call does behind queued work: ``waits 45 ms of 45 ms``, ``ordered``, ``race``."""
+    """Return the order behind queued work: ``waits 45 ms of 45 ms``, ``ordered``, ``race``."""
     case = path.case
     words = {None: "", "synchronous": "", "stream-ordered": "ordered", "unordered": "race"}
     if case.waits_for is None:
@@ -249,7 +249,7 @@ def queued_work(path: Path) -> str:
 
 
 def paths_chart(arrays: Sequence[Array], answered: Collection[str]) -> Chart | None:
-    """A row for each path; if several arrays were converted, a row for each array.
+    """Return a row for each path; if several arrays were converted, a row for each array.
 
     ``answered`` are the codes of the answers. None if no path has a time.
     """
@@ -261,7 +261,7 @@ def paths_chart(arrays: Sequence[Array], answered: Collection[str]) -> Chart | N
         return None
     is_one = len(groups) == 1
     lines = [[path] for path in groups[0]] if is_one else groups
-    shown, left = lines[:MOST_ROWS], len(lines) - MOST_ROWS
+    shown, hidden = lines[:MOST_ROWS], len(lines) - MOST_ROWS
     axes = list(zip(*(paths[0].array for paths in groups), strict=True))
     differing = [at for at, values in enumerate(axes) if len(set(values)) > 1]
     place, ticks = _scale([path for paths in shown for path in paths])
@@ -279,7 +279,7 @@ def paths_chart(arrays: Sequence[Array], answered: Collection[str]) -> Chart | N
     return Chart(
         tuple(rows),
         tuple((place(at_ns), plain_time(at_ns).replace(".0 ", " ")) for at_ns in ticks),
-        f"{caption} The table has {left:,} more." if left > 0 else caption,
+        f"{caption} The table has {hidden:,} more." if hidden > 0 else caption,
         _legend([path for paths in groups for path in paths]),
     )
 
@@ -313,7 +313,7 @@ def _legend(paths: Sequence[Path]) -> tuple[tuple[str, str, str], ...]:
 
 
 def _scale(paths: Sequence[Path]) -> tuple[Scale, list[float]]:
-    """A log scale over all times, from 2 to 96 % of the width, and the times at its ticks."""
+    """Return a log scale over all times, from 2 to 96 % of the width, and its ticks."""
     times = [path.cost_ns for path in paths]
     low = 0.9 * max(min(path.interval_ns[0] for path in paths), min(times) / FAR)
     high = 1.1 * min(max(*times, *(path.interval_ns[1] for path in paths)), max(times) * FAR)

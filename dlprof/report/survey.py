@@ -25,7 +25,7 @@ RESULTS: Mapping[str, Tone] = {
 }
 """The results of arrays, in the order of the columns."""
 MOST_MISSING = 2
-"""``all dtypes but bool and int8`` names so many."""
+"""The most names in ``all dtypes but bool and int8``."""
 
 
 class Outcome(NamedTuple):
@@ -43,7 +43,7 @@ class Group(NamedTuple):
 
     @property
     def counts(self) -> Counter[str]:
-        """How many arrays have each result."""
+        """Return the number of arrays with each result."""
         counts: Counter[str] = Counter()
         for outcome, labels in self.outcomes.items():
             counts[outcome.result] += len(labels)
@@ -56,7 +56,7 @@ class Group(NamedTuple):
 
 
 def surveyed(session: Session) -> dict[str, list[CaseView]]:
-    """The cases of the survey by their pair, in words."""
+    """Return the cases of the survey by their pair, in words."""
     found: dict[str, list[CaseView]] = defaultdict(list)
     for index, result in enumerate(session.results):
         if result.case.survey:
@@ -65,7 +65,7 @@ def surveyed(session: Session) -> dict[str, list[CaseView]]:
 
 
 def title(session: Session) -> tuple[str, str]:
-    """The pairs of a session that is a survey alone, and its arrays; empty for another session."""
+    """Return the pairs and the arrays of a survey; empty for another session."""
     found = surveyed(session)
     arrays = {label_of(case.result.case) for cases in found.values() for case in cases}
     pairs = next(iter(found), "") if len(found) == 1 else f"{len(found)} pairs"
@@ -73,7 +73,7 @@ def title(session: Session) -> tuple[str, str]:
 
 
 def tables(session: Session) -> Iterator[Table]:
-    """For each pair: how many arrays each group of paths takes as a view, as a copy …"""
+    """Yield for each pair the number of arrays that each group of paths takes as a view …"""
     pairs = _groups_by_pair(session)
     for pair, groups in pairs.items():
         words = [word for word in RESULTS if any(group.counts[word] for group in groups)]
@@ -88,7 +88,7 @@ def tables(session: Session) -> Iterator[Table]:
 
 
 def sections(session: Session) -> Iterator[Section]:
-    """The names of the arrays for each result, and the reasons of refusals."""
+    """Yield the names of the arrays for each result, and the reasons of refusals."""
     for pair, groups in _groups_by_pair(session).items():
         rows = tuple(row for group in groups for row in _rows(group))
         columns = tuple(map(Column, ("path", "result", "arrays", "problem")))
@@ -103,7 +103,7 @@ def sections(session: Session) -> Iterator[Section]:
 
 
 def summary(session: Session) -> str:
-    """How much was looked at: ``51 small arrays: looked at 212 of 240 (28 refused)``."""
+    """Return the coverage: ``51 small arrays: looked at 212 of 240 (28 refused)``."""
     cases = [case for pair in surveyed(session).values() for case in pair]
     if not cases:
         return ""
@@ -113,13 +113,15 @@ def summary(session: Session) -> str:
         if case.result.status != "ok"
     )
     arrays = len({label_of(case.result.case) for case in cases})
-    lost = f" ({', '.join(f'{count:,} {word}' for word, count in words.items())})" if words else ""
+    others = (
+        f" ({', '.join(f'{count:,} {word}' for word, count in words.items())})" if words else ""
+    )
     looked = len(cases) - words.total()
-    return f"{arrays} small arrays: looked at {looked:,} of {len(cases):,}{lost}."
+    return f"{arrays} small arrays: looked at {looked:,} of {len(cases):,}{others}."
 
 
 def _reasons(cases: Iterable[CaseView]) -> Iterator[str]:
-    """Each reason of a refusal once, with a path that gave it."""
+    """Yield each reason of a refusal once, with a path that gave it."""
     reasons: dict[str, dict[str, None]] = defaultdict(dict)
     for case in cases:
         if case.result.status != "ok" and case.result.reason:
@@ -130,7 +132,7 @@ def _reasons(cases: Iterable[CaseView]) -> Iterator[str]:
 
 
 def _groups_by_pair(session: Session) -> dict[str, list[Group]]:
-    """The paths of each pair, without the arrays that the producer cannot make."""
+    """Return the paths of each pair, without the arrays that the producer cannot make."""
     rules = rules_by_case(session.findings)
     pairs = surveyed(session)
     made = {
@@ -173,7 +175,7 @@ def _word(case: CaseView) -> str:
 
 
 def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
-    """One row for each result; the path stands in the first."""
+    """Yield one row for each result; the path stands in the first."""
     every = [label for labels in group.outcomes.values() for label in labels]
     path = group.cell
     for outcome, labels in sorted(group.outcomes.items(), key=lambda one: -len(one[1])):
@@ -184,7 +186,7 @@ def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
 
 
 def arrays_text(found: Sequence[Label], every: Sequence[Label]) -> str:
-    """``all dtypes but bool; F, strided; all shapes``: the arrays ``found`` among ``every``."""
+    """Return the arrays ``found`` among ``every``: ``all dtypes but bool; F, strided``."""
     texts = []
     for axis in dict.fromkeys(label.axis for label in found):
         names = [label.name for label in found if label.axis == axis]

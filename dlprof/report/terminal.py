@@ -235,8 +235,8 @@ def _problems(problems: Sequence[Problem], is_full: bool) -> RenderableType:
         column.no_wrap = True
     counts = Counter(problem.severity for problem in problems[len(shown) :])
     others = ", ".join(f"{count} {severity}" for severity, count in counts.items())
-    left = [Text(f"… and {others} (--full)", style="dim")] if others else []
-    return _flush(Group(grid, *left))
+    hint = [Text(f"… and {others} (--full)", style="dim")] if others else []
+    return _flush(Group(grid, *hint))
 
 
 def _flush(part: RenderableType) -> Padding:

@@ -39,7 +39,7 @@ COLORS = {"view": "plain", "copy": "warning", "mixed": "warning", "waits": "erro
 MOST_ARRAYS = 3
 MOST_FILES, MOST_TIMELINES, MOST_SPANS = 50, 10, 1000
 LEAST_WIDTH, LEAST_OPACITY = 0.2, 0.25
-"""Of a span that took any time: it must be seen."""
+"""The least of a span: it must be visible."""
 MOST_TICKS = 6
 UNNAMED = ("?", OTHERS)
 """Dtypes of arrays that were not looked at."""

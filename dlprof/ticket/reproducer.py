@@ -50,7 +50,7 @@ IMPORTS = {
     "sys": "import sys",
     "warnings": "import warnings",
 }
-"""What the templates use of the standard library, by name."""
+"""Imports of the standard library for the names in templates."""
 SAFE = re.compile(r"[A-Za-z0-9_.,:/=+-]{1,80}")
 """Names and values of environment variables that may stand in a script."""
 WIDTH = 88
@@ -62,7 +62,7 @@ SCRIPT = '''\
 """{symptom}.
 
 {array}.
-{seen}.
+{versions}.
 Exit code: 0 the problem is gone, 1 it is there, 2 it cannot tell.
 """
 
@@ -85,7 +85,7 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True)
 class Reproducer:
-    """A script, and what it shows: a call, and what that does."""
+    """A script that shows what a ``call`` ``does``."""
 
     call: str
     does: str
@@ -93,7 +93,7 @@ class Reproducer:
 
 
 def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
-    """The script that shows ``finding``. Raises :class:`NoReproducer` where none can be made."""
+    """Return the script that shows a finding. Raises :class:`NoReproducer` if there is none."""
     rule = BY_ID.get(finding.rule)
     if rule is None:
         raise NoReproducer(f"this dlprof has no reproducer for {finding.rule}")
@@ -126,13 +126,13 @@ def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> st
     setup = merged(text for one in subjects for text in one.recipe.setup)
     written = f"{effect.body}\n{effect.child}"
     own = made(setup) & {name for one in subjects for name in used(one.code)}
-    lost = own & (made(written) | used(written) & IMPORTS.keys())
-    if lost:
+    clashes = own & (made(written) | used(written) & IMPORTS.keys())
+    if clashes:
         raise NoReproducer(
-            f"the script has another use for {min(lost)!r}, a name of the conversion"
+            f"the script has another use for {min(clashes)!r}, a name of the conversion"
         )
     functions = [_function("problem", effect.body, setup, subjects)]
-    if effect.child:  # what runs it imports no framework before
+    if effect.child:  # its parent imports no framework
         problem = f"def problem():\n{inside(effect.body)}"
         functions = [_function("convert", effect.child, setup, subjects), problem]
     variables = _variables(session, subjects)
@@ -143,38 +143,38 @@ def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> st
     )
     modules = {name for one in subjects for name in one.recipe.modules}
     environment = session.environment
-    seen = [" ".join(one) for one in environment.distributions(modules)]
-    seen.append(f"Python {environment.python or '?'}")
+    versions = [" ".join(one) for one in environment.distributions(modules)]
+    versions.append(f"Python {environment.python or '?'}")
     if session.simulated:
-        seen.append("on a simulated CUDA device: order and copies are real, times are not")
+        versions.append("on a simulated CUDA device: order and copies are real, times are not")
     return SCRIPT.format(
-        symptom=_said(f"{effect.call} {effect.does}", 4),
-        array=_said(f"x: {effect.subject.array_text}"),
-        seen=_said(f"Seen with {', '.join(seen)}"),
+        symptom=_docstring(f"{effect.call} {effect.does}", 4),
+        array=_docstring(f"x: {effect.subject.array_text}"),
+        versions=_docstring(f"Seen with {', '.join(versions)}"),
         imports="\n".join(imports),
         variables="".join(f"{line}\n" for line in variables),
         functions="\n\n\n".join(functions),
     )
 
 
-def _said(text: str, before: int = 0) -> str:
-    """Text for a docstring."""
+def _docstring(text: str, before: int = 0) -> str:
+    """Return text for a docstring."""
     return fill(" ".join(text.split()).replace("\\", "\\\\").replace('"', "'"), WIDTH - before)
 
 
 def _function(name: str, body: str, setup: str, subjects: Sequence[Subject]) -> str:
-    """A function that imports what its body uses, prints the versions, and does it."""
+    """Return a function that imports, prints the versions, and runs the body."""
     frameworks = {module for one in subjects for module in one.recipe.modules}
     modules = {one: alias for one, alias in imported(setup).items() if one in frameworks}
     imports = needed(setup, used(body) | set(modules.values()))
-    told = [f'"{one}", getattr({alias}, "__version__", "?")' for one, alias in modules.items()]
-    flush = ["flush=True"] if name == "convert" else []  # it may die with what it had to say
-    head = block(imports, f"print({', '.join((*told, *flush))})" if told else "")
+    shown = [f'"{one}", getattr({alias}, "__version__", "?")' for one, alias in modules.items()]
+    flush = ["flush=True"] if name == "convert" else []  # it may die before it has written
+    head = block(imports, f"print({', '.join((*shown, *flush))})" if shown else "")
     return f"def {name}():\n{inside(head)}\n\n{inside(body)}"
 
 
 def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:
-    """Lines that set the environment variables of the probes, which are all about GPUs."""
+    """Return lines that set the environment variables of probes, which are all about GPUs."""
     if session.simulated or all(one.result.case.device == "cpu" for one in subjects):
         return []
     return [

@@ -170,14 +170,14 @@ def _block(text: str, language: str = "") -> str:
 
 def _facts(finding: FindingRecord, results: Sequence[Result]) -> str:
     """Return one paragraph: the array, the problem, and the behavior that is expected instead."""
-    told = _prose(finding.summary)
+    summary = _prose(finding.summary)
     if not results:
-        return told
+        return summary
     case = results[0].case
     array = f"{case.dtype} {shape_text(case.shape)}, {case.layout} layout, on {case.device}"
     is_array = _prose(f"is a {case.producer} array ({array}), converted to {case.consumer}.")
     expectation = expected(finding, results[0])
-    return f"{_code(case.source)} {is_array} {told} Expected: {expectation}"
+    return f"{_code(case.source)} {is_array} {summary} Expected: {expectation}"
 
 
 def _other_calls(session: Session, finding: FindingRecord) -> list[str]:
@@ -202,12 +202,12 @@ def _output(ran: Ran | None, untimed: bool) -> list[str]:
     unknown = f"**Not reproduced.** The script gave no answer: {_prose(ran.verdict)}."
     # Times of a simulated device mean nothing.
     lines = [line for line in ran.output.splitlines() if not (untimed and TIMES.search(line))]
-    told = [
+    parts = [
         ENDINGS.get(ran.verdict, unknown),
         _block("\n".join(lines) or "(no output)", "text"),
     ]
     has_errors = ran.verdict not in ENDINGS and ran.errors
-    return [*told, "On stderr:", _block(ran.errors, "text")] if has_errors else told
+    return [*parts, "On stderr:", _block(ran.errors, "text")] if has_errors else parts
 
 
 def _versions(session: Session, results: Sequence[Result]) -> str:
