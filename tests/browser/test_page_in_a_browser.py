@@ -3,9 +3,7 @@
 import pytest
 from document_builders import COLUMNS, document, document_of, row
 from hostile import BITES
-from html_builders import full_session
 
-from dlprof.measuring.judged import load
 from dlprof.report.document import Table
 from dlprof.report.html import render
 
@@ -75,17 +73,6 @@ def test_a_command_can_be_copied(opened, written):
     assert copied == box.locator("code").inner_text()
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_the_session_can_be_saved(opened, written, tmp_path, scripts):
-    page = opened(written, java_script_enabled=scripts)
-    page.evaluate(UNFOLD)
-    with page.expect_download() as waiting:
-        page.click("a[download]")
-    path = tmp_path / waiting.value.suggested_filename
-    waiting.value.save_as(path)
-    assert load(path) == full_session()
-
-
 def test_a_filter_leaves_the_rows_with_every_word(opened, tmp_path):
     path = tmp_path / "long.html"
     rows = tuple(
@@ -98,21 +85,6 @@ def test_a_filter_leaves_the_rows_with_every_word(opened, tmp_path):
     assert left.split() == ["33", "µs", "copy", "f7(x)"]
     page.get_by_label("Filter").fill("")
     assert page.locator("tbody tr:visible").count() == 80
-
-
-def test_all_that_can_be_clicked_is_reached_by_keyboard(opened, written):
-    page = opened(written)
-    clickable = "a[href], button, input, summary"
-    wanted = page.locator(clickable).filter(visible=True).count()
-    reached = set()
-    for _ in range(4 * wanted):
-        page.keyboard.press("Tab")
-        reached.add(
-            page.evaluate(
-                f"[...document.querySelectorAll('{clickable}')].indexOf(document.activeElement)"
-            )
-        )
-    assert len(reached - {-1}) == wanted
 
 
 @pytest.mark.parametrize("word", BITES)

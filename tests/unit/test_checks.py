@@ -76,10 +76,6 @@ def test_a_run_in_which_nothing_was_measured_or_that_was_stopped_is_an_error():
     assert sum(check.suite == RUN and check.outcome == "error" for check in found.values()) == 2
 
 
-def test_what_was_left_out_is_skipped():
-    assert outcomes(make_result(), left_out=["no GPU"])["no GPU"].outcome == "skipped"
-
-
 def test_expectations_are_checks():
     expectations = [
         {"text": "a", "verdict": "met"},

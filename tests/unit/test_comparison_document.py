@@ -15,8 +15,8 @@ from dlprof.report.comparison_document import (
 )
 
 COPY = {"verdict": "copy", "evidence": {}}
-GATE, PASS, FAIL, TELL = 3, 0, 1, None
-"""The exit code of what is unsure, as ``--unsure`` gives it; None for ``compare``."""
+GATE, PASS, FAIL = 3, 0, 1
+"""The exit code of what is unsure, as ``--unsure`` gives it."""
 ELSEWHERE = {
     "base_header": {"environment": {"cpu": "A"}},
     "head_header": {"environment": {"cpu": "B"}},
@@ -71,12 +71,6 @@ def test_the_worst_time_stands_first_and_what_is_the_same_in_no_row():
     ]
 
 
-def test_paths_that_changed_alike_share_a_line_before_the_times():
-    found = document(suite(), suite(seed=50, ownership=COPY))
-    (row,) = found.tables[0].rows
-    assert row[2].note == "+7 more"
-
-
 @pytest.mark.parametrize(
     ("base", "head", "headers", "told"),
     [
@@ -99,50 +93,6 @@ def test_what_stays_open_is_a_line_with_its_bound_and_a_row_only_if_it_does_not_
         found = comparison_document(compared(base, head, wide_limit=wide_limit, in_turns=True))
         assert [answer.label for answer in found.answers][: len(labels)] == labels
         assert bool(found.tables[0].rows) == (wide_limit == 0)
-
-
-def checks(base, head, *fail_on, unsure=GATE, **headers):
-    """Outcome and word of each check by the name of the import."""
-    found = checks_of(compared(base, head, *fail_on, **headers), unsure)
-    return {
-        check.name.removeprefix("numpy.").removesuffix("(x)"): (check.outcome, check.kind)
-        for check in found
-    }
-
-
-@pytest.mark.parametrize(
-    ("head", "expected"),
-    [
-        (suite({"c": 2.5}, seed=50), ("failed", "SLOWER")),
-        (changed_third(ownership=COPY), ("failed", "WORSE")),
-        (lost_third("crashed"), ("failed", "WORSE")),
-        ([*suite(seed=50)[:2], *suite(seed=50)[3:]], ("failed", "GONE")),
-    ],
-    ids=["slower", "copy", "crash", "gone"],
-)
-def test_a_regression_is_no_pass_and_the_rest_passes(head, expected):
-    found = checks(suite(), head)
-    assert found.pop("c") == expected
-    assert set(found.values()) == {("passed", "")}
-
-
-@pytest.mark.parametrize(
-    ("unsure", "few", "invalid"),
-    [
-        (GATE, "error", "error"),
-        (PASS, "skipped", "error"),
-        (FAIL, "failed", "failed"),
-        (TELL, "skipped", "skipped"),
-    ],
-)
-def test_a_doubt_does_as_it_was_asked_and_what_is_invalid_never_passes(unsure, few, invalid):
-    base = [*suite(), timed("z", medians(2))]
-    head = [
-        *changed_third(status="invalid", reason="throttled"),
-        timed("z", [1.6 * ns for ns in medians(2)]),
-    ]
-    found = checks(base, head, unsure=unsure)
-    assert (found["z"], found["c"]) == ((few, "UNSURE"), (invalid, "INVALID"))
 
 
 SIDES = {

@@ -110,12 +110,6 @@ def test_nothing_is_mentioned_or_linked(text):
     assert not re.search(r"@\w|#\d|\w://|www\.\w", markdown.prose(text).replace("\\", "\0"))
 
 
-def test_a_long_table_is_cut():
-    rows = tuple((Cell(str(index)),) for index in range(5000))
-    text = markdown.render(Document("t", tables=(Table((Column("n"),), rows),)))
-    assert text.count("\n") < 2 * markdown.MOST_ROWS
-
-
 # JUnit
 
 
@@ -162,12 +156,6 @@ def test_an_annotation_has_level_title_and_message():
     assert level == "warning"
     assert "DLP012" in properties["title"]
     assert message.splitlines() == ["slow", "Do it.", "f(x)"]
-
-
-def test_what_did_not_pass_is_an_error():
-    failed = Check("s", "n", "error", "stopped", "It was stopped.")
-    text = github([], [failed, Check("s", "fine")])
-    assert unescaped(text.rstrip("\n"))[::2] == ("error", "n: It was stopped.")
 
 
 @every_evil

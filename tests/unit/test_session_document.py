@@ -139,12 +139,6 @@ def test_without_a_diagnosis_nothing_is_called_safe():
 # The first table
 
 
-def test_paths_stand_by_time_and_refused_ones_are_counted():
-    (table,) = document(copy(), refused(), view()).tables
-    assert [row[2] for row in texts(table)] == ["view(x)", "copy(x)"]
-    assert table.more == "… 1 more path"
-
-
 @pytest.mark.parametrize(
     "measure", [once(2 * US), disturbed(2 * US)], ids=["one process", "disturbed"]
 )
@@ -250,10 +244,3 @@ def test_a_pair_without_a_safe_path_is_called_unsafe_or_by_its_status():
 
 
 # All the rest
-
-
-def test_every_path_with_a_time_is_a_point_of_the_chart():
-    rows = document(view(), copy(), refused()).chart.rows
-    assert [row.name for row in rows] == ["view(x)", "copy(x)"]
-    (mark,) = rows[0].marks
-    assert mark.low < mark.x < mark.high

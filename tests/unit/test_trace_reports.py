@@ -45,23 +45,6 @@ def test_the_page_has_the_source_with_its_times(trace):
     assert [row[2].text for row in source.rows] == ["copy", "copy", "", ""]
 
 
-def test_the_whole_table_has_the_three_most_frequent_arrays_of_a_line():
-    arrays = [["float32", [64, 784], 96, 200704], ["int64", [], 3, 8], ["int8", [2], 2, 2]]
-    trace = trace_of({**ROW, "arrays": [*arrays, ["int8", [3], 1, 3]]}, {**SLOW, **VIEW})
-    slow, copied = (row[-1].text for row in trace_document(trace, full=True).tables[0].rows)
-    found = "float32 64x784: 192 calls, int64 scalar: 6 calls, int8 2: 4 calls, 1 more"
-    assert copied.endswith(f"; {found}")
-    assert slow == "float32 1"
-    assert "float32" not in str(trace_document(trace).tables)
-
-
-def test_a_row_whose_calls_all_raised_is_no_unknown_one():
-    trace = trace_of(RAISED, {**SLOW, **VIEW})
-    document = trace_document(trace)
-    assert [row[2].text for row in document.tables[0].rows] == ["view", "raised"]
-    assert [answer.note for answer in document.answers] == ["none", "none"]
-
-
 @pytest.mark.parametrize(
     ("row", "slow", "said"),
     [
