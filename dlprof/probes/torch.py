@@ -225,8 +225,8 @@ def _corners(elements: int, spec: ArraySpec) -> str:
 
 
 def _aligned(spec: ArraySpec) -> str:
-    # torch allocates at multiples of 64 bytes. At no multiple of 128: what is seen of such an
-    # array is then known to need 64 bytes and no more.
+    # torch allocates at multiples of 64 bytes. An odd multiple: a view of it needs 64 bytes and no
+    # more.
     item = DTYPES[spec.dtype]
     return (
         f"memory = torch.empty({spec.elements + 128 // item}, dtype=torch.{spec.dtype})\n"

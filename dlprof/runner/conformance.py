@@ -61,8 +61,7 @@ def script(catalog: Catalog, probe: ProbeInfo, check: Check) -> str:
     Raises :class:`Unmeasured` if the check is not applicable: a script would give another answer.
     """
     with _start(catalog, probe) as worker:
-        request = _request(probe, check) | {"script": True, "version": probe.version or ""}
-        outcome = worker.ask(request, LIMIT_S)
+        outcome = _ask(worker, probe, check, script=True, version=probe.version or "")
         if "script" not in outcome.parts:
             raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")
         found = _found(check, _ask(worker, probe, check), probe)
@@ -75,13 +74,10 @@ def _start(catalog: Catalog, probe: ProbeInfo) -> WorkerClient:
     return worker_client.start(catalog.python, {**probe.variables, **catalog.variables})
 
 
-def _request(probe: ProbeInfo, check: Check) -> dict[str, object]:
+def _ask(worker: WorkerClient, probe: ProbeInfo, check: Check, **more: object) -> Outcome:
     source, name = probe.reference
-    return {"do": "conformance", "source": source, "name": name, "check": check.name}
-
-
-def _ask(worker: WorkerClient, probe: ProbeInfo, check: Check) -> Outcome:
-    return worker.ask(_request(probe, check), LIMIT_S)
+    request = {"do": "conformance", "source": source, "name": name, "check": check.name, **more}
+    return worker.ask(request, LIMIT_S)
 
 
 def _found(check: Check, outcome: Outcome, probe: ProbeInfo) -> Found:

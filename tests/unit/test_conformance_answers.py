@@ -61,14 +61,10 @@ def found(monkeypatch):
     return found
 
 
-def test_a_crash_is_named_and_tried_again_in_a_worker_of_its_own(found):
-    outcome = Outcome("crashed", "", stage="check", alive=False, lost=KILLED)
-    assert found(outcome) == ("crashed", KILLED.how, 3)
-
-
-def test_a_check_without_an_answer_in_time_is_named(found):
-    outcome = Outcome("crashed", "", stage="check", alive=False, lost=HUNG)
-    assert found(outcome)[:2] == ("crashed", HUNG.how)
+@pytest.mark.parametrize("lost", [KILLED, HUNG], ids=["killed", "hung"])
+def test_a_crash_is_named_and_tried_again_in_a_worker_of_its_own(lost, found):
+    outcome = Outcome("crashed", "", stage="check", alive=False, lost=lost)
+    assert found(outcome) == ("crashed", lost.how, 3)
 
 
 @pytest.mark.parametrize(
