@@ -1,9 +1,9 @@
 """Rules: pure functions from what was measured to findings.
 
 Nothing here measures, reads or writes. No rule decides by a framework's name; only quotations of
-documentation in :mod:`dlprof.judge.standards` have names. The numbers on which rules decide stand
-in :mod:`dlprof.judge.thresholds`, and those of leaks in :mod:`dlprof.judge.lifetime`. What is
-unknown fires nothing. A new rule is a function in its family, with a page in ``pages/`` and a
+documentation in :mod:`dlprof.judge.standards` have names. The numbers that rules use stand in
+:mod:`dlprof.judge.thresholds`, and those of leaks in :mod:`dlprof.judge.lifetime`. An unknown
+verdict is no finding. A new rule is a function in its family, with a page in ``pages/`` and a
 plant in :mod:`dlprof.selftest.plants`.
 """
 
@@ -24,31 +24,13 @@ from dlprof.judge import (
     waiting,
 )
 from dlprof.judge.cases import Cases, views
-from dlprof.judge.rule import SEVERITIES, Rule, worst_first
+from dlprof.judge.rule import Rule, worst_first
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.session import FindingRecord, Result
 from dlprof.text.clean import nearest
 
-__all__ = [
-    "BY_ID",
-    "BY_WORD",
-    "FAULTS",
-    "NEEDS",
-    "NEED_TIMES",
-    "RULES",
-    "SEVERITIES",
-    "Rule",
-    "cases_in",
-    "expected",
-    "find",
-    "index",
-    "observations",
-    "page",
-    "with_name",
-]
-
 TOPICS = ("trace",)
-"""Pages that explain something else than a rule."""
+"""Pages besides those of the rules."""
 
 FAMILIES = (waiting, cost, correctness, lifetime, process, handshake, sharing)
 RULES: tuple[Rule, ...] = tuple(
@@ -57,10 +39,10 @@ RULES: tuple[Rule, ...] = tuple(
         key=lambda rule: rule.id,
     )
 )
-"""In the order of their ids, which never change their meaning."""
+"""Sorted by id. An id never changes its meaning."""
 BY_ID = {rule.id: rule for rule in RULES}
 BY_WORD = {word.lower(): rule for rule in RULES for word in (rule.id, rule.name)}
-"""As users write rules, in lower case."""
+"""Rules by id and by name, in lower case."""
 WRITTEN = tuple(word for rule in RULES for word in (rule.id, rule.name))
 FAULTS = {rule.id: rule.fault for rule in RULES if rule.fault is not None}
 NEED_TIMES = tuple(rule.id for rule in RULES if rule.times)
@@ -68,23 +50,23 @@ NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNO
 """By rule: the instrument of the diagnosis without which it finds nothing."""
 
 
-def with_name(rule: str, mark: str = "") -> str:
-    """``DLP020? unsafe-copy``; the id alone of an unknown rule."""
-    return f"{rule}{mark} {BY_ID[rule].name}" if rule in BY_ID else f"{rule}{mark}"
+def with_name(rule: str) -> str:
+    """Return ``DLP020 unsafe-copy``, or the id of an unknown rule."""
+    return f"{rule} {BY_ID[rule].name}" if rule in BY_ID else rule
 
 
 def cases_in(results: Iterable[Result]) -> Cases:
-    """The cases of a session. Steps of inference are no conversions: they are left out."""
+    """Return the cases of a session, without steps of inference, which convert nothing."""
     return Cases(tuple(views(results)), FAULTS)
 
 
 def find(results: Iterable[Result]) -> list[FindingRecord]:
-    """All findings of a session, worst first."""
+    """Return all findings of a session, worst first."""
     return find_in(cases_in(results))
 
 
 def find_in(cases: Cases) -> list[FindingRecord]:
-    """All findings of the cases, worst first."""
+    """Return all findings of the cases, worst first."""
     return worst_first(found for rule in RULES for found in rule.findings(cases))
 
 
@@ -95,13 +77,13 @@ def expected(finding: FindingRecord, result: Result) -> str:
 
 
 def observations(finding: FindingRecord, results: Sequence[Result]) -> list[str]:
-    """What proves a finding: a line for each look at its clearest case, first of ``results``."""
+    """Return the proof of a finding: a line for each process that saw its clearest case."""
     rule = BY_ID.get(finding.rule)
     return evidence_text.observations(results[0], rule.instrument) if rule and results else []
 
 
 def page(word: str) -> str:
-    """The page of a rule's id or name, or of a topic, in Markdown.
+    """Return the page of a rule's id or name, or of a topic, in Markdown.
 
     Raises :class:`UsageError` with the nearest one.
     """
@@ -116,7 +98,7 @@ def page(word: str) -> str:
 
 
 def index(rule: str) -> str:
-    """The first sentence of a rule's page: what it finds."""
+    """Return the first sentence of a rule's page."""
     return _read(rule).partition("\n")[0]
 
 

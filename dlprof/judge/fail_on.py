@@ -17,7 +17,7 @@ from dlprof.text.clean import first_line, nearest
 
 @dataclass(frozen=True)
 class FailOn:
-    """Rule ids, and severities with all that are worse."""
+    """Rule ids, and severities; each severity with the worse ones."""
 
     rules: frozenset[str]
     severities: frozenset[str]
@@ -27,7 +27,7 @@ class FailOn:
         return finding.rule in self.rules or finding.severity in self.severities
 
     def missing(self, *, diagnosed: bool, timed: bool) -> str:
-        """What the named rules need and such a run leaves out; empty if nothing is missing."""
+        """Return the need of a named rule that such a run does not meet; empty if there is none."""
         untimed = sorted(self.rules.intersection(() if timed else NEED_TIMES))
         if untimed:
             return f"--fail-on {', '.join(untimed)} needs {NO_TIMES}"

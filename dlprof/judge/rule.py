@@ -50,23 +50,21 @@ class Rule:
     id: str
     name: str
     severity: Severity | Severities
-    """How severe its findings are; if they differ, :func:`finding` has the severity of each."""
+    """The severity of its findings; if they differ, :func:`finding` gets that of each."""
     expected: str
     """Markdown: what should happen instead."""
     effect: Show
-    """The script that reproduces a finding."""
+    """Makes the script that reproduces a finding."""
     check: Callable[[Cases], Iterator[FindingRecord]]
-    """The findings: see :func:`finding`."""
+    """Yields the findings: see :func:`finding`."""
     source: str = ""
-    """Markdown: the document that asks for it, of conversions by DLPack alone."""
+    """Markdown: the document that asks for it; cited only for conversions by DLPack."""
     instrument: str = ""
-    """The instrument that proves a finding, and without which there is none."""
+    """The instrument that proves a finding; without its answer there is none."""
     fault: Fault | None = None
-    """How the rule makes a path unsafe; None if it does not."""
+    """The fault that makes a path unsafe; None if the rule has none."""
     changes: tuple[str, ...] = ()
-    """The changes for the worse that it covers: verdicts of HEAD, or names of
-    :mod:`dlprof.compare.verdicts`.
-    """
+    """Regressions that it covers: verdicts of HEAD, or names of :mod:`dlprof.compare.verdicts`."""
     times: bool = False
     """Whether it compares times: it needs several processes, and finds nothing without times."""
     other_arrays: bool = False
@@ -74,12 +72,12 @@ class Rule:
 
     @property
     def severities(self) -> tuple[Severity, ...]:
-        """All severities of its findings."""
+        """Return all severities of its findings."""
         return (self.severity,) if isinstance(self.severity, str) else tuple(self.severity)
 
     @property
     def severity_text(self) -> str:
-        """``error``, or with conditions ``error where …, else warning``."""
+        """Return ``error``, or with conditions ``error where …, else warning``."""
         if isinstance(self.severity, str):
             return self.severity
         return ", ".join(
@@ -93,7 +91,7 @@ class Rule:
             yield found.model_copy(update=named)
 
     def expectation(self, result: Result) -> str:
-        """Markdown: what should happen to a case instead, with its sources."""
+        """Return, in Markdown, what should happen to a case instead, with its sources."""
         case = result.case
         source = self.source if case.protocol in ("dlpack", "dlpack-capsule") else ""
         words = case.protocol, case.consumer, f"{case.consumer} {case.import_}"
@@ -142,10 +140,10 @@ def finding(  # noqa: PLR0913 - one keyword for each part
     ``verb``, for one path and for several, and ``does`` say what the paths do, in at most 20 words.
     ``numbers`` ends that sentence; of several cases they are the first's. ``brief`` is a sentence
     that follows, and ``more`` follows in the summary only. ``evidence`` holds ``cost_ns``, the cost
-    per call, and what the reproducer needs. ``advice`` names only paths that were measured.
-    ``against`` is the case that the first one is compared with. ``severity`` is needed if those of
-    the rule differ. ``look`` is that of :meth:`Cases.groups`: it adds the number of processes.
-    ``subject`` is another call of the first case's source than the case's own.
+    per call, and input of the reproducer. ``advice`` names only paths that were measured.
+    ``against`` is the case that the first one is compared with. ``severity`` is needed if the
+    rule has several. ``look`` adds the number of processes: see :meth:`Cases.groups`.
+    ``subject`` is another call of the first case's source than the conversion.
     """
     first, count = cases[0], 1 if subject else len({case.result.case.way for case in cases})
     others = {1: "", 2: " and 1 more path"}.get(count, f" and {count - 1:,} more paths")
@@ -175,7 +173,7 @@ def finding(  # noqa: PLR0913 - one keyword for each part
 
 
 def _small_arrays(cases: Sequence[CaseView]) -> str:
-    """`` (bool, int8)``: the arrays of a survey; empty if a timed array shows it too."""
+    """Return `` (bool, int8)``, the arrays of a survey; empty if a timed array shows it too."""
     if not all(case.surveyed for case in cases):
         return ""
     names = list(dict.fromkeys(label_of(case.result.case).name for case in cases))
@@ -184,7 +182,7 @@ def _small_arrays(cases: Sequence[CaseView]) -> str:
 
 
 def _numbered_case(cases: Sequence[CaseView], count: int) -> str:
-    """`` (the first, a to b, 4x4 float32 C)``: the case of several that has the numbers."""
+    """Return `` (the first, a to b, 4x4 float32 C)``: the case that the numbers belong to."""
     first = cases[0]
     words = ["the first"] if count > 1 else []
     if len({case.pair for case in cases}) > 1:
@@ -205,10 +203,9 @@ def time(case: CaseView) -> str:
 
 
 def instead_of(case: CaseView, other: CaseView, what: str) -> str:
-    """``f(x) is a view: 74 us instead of 400 us.``
+    """Return ``f(x) is a view: 74 us instead of 400 us.``
 
-    A time is left out if it may be that of other programs, or of a framework that keeps its
-    result with the array.
+    A time is left out if other programs disturbed it, or if the framework keeps the result.
     """
     found = f"{code(other)} {what}"
     if not other.is_known or (other.is_cached and other.kind == "copy"):
@@ -223,18 +220,18 @@ def replacements(
     fits: Callable[[CaseView], bool] = lambda _: True,
     none: str = "",
 ) -> str:
-    """``f(x) keeps the dtype.``: what replaces the first case, or ``none``."""
+    """Return ``f(x) keeps the dtype.``, a path that replaces the first case, or ``none``."""
     other = cases.replacement(found[0], fits)
     return none if other is None else f"{from_first(found)}{code(other)} {does}."
 
 
 def from_first(found: Sequence[CaseView]) -> str:
-    """``From torch: ``, if the cases have several producers."""
+    """Return ``From torch: `` if the cases have several producers."""
     return f"From {found[0].pair[0]}: " if len({case.pair[0] for case in found}) > 1 else ""
 
 
 def or_a_copy(cases: Cases, case: CaseView, advice: str) -> str:
-    """``advice``, with a measured path that gives a safe copy of the array, if there is one."""
+    """Return ``advice``, with a measured path that gives a safe copy of the array, if any."""
     copies = filter(cases.copies, filter(cases.may_be_advised, cases.arrays[case.array]))
     best = min(copies, key=lambda other: other.cost_ns, default=None)
     return advice if best is None else f"{advice} Or: {code(best)} copies it."

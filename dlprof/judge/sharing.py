@@ -75,18 +75,9 @@ def _but_layout(case: CaseView) -> tuple[object, ...]:
     return (*case.pair, found.export, found.import_, found.shape, found.dtype, found.device)
 
 
-class Contrast(NamedTuple):
-    """Why a case is copied. ``view`` is the same path as a view of another array; None where one
-    case was both. ``limits`` are the alignments, if they differ.
-    """
-
-    view: CaseView | None
-    limits: Limits | None = None
-
-    @property
-    def cause(self) -> str:
-        return "alignment" if self.limits else "layout"
-
+Contrast = tuple[CaseView | None, Limits | None]
+"""Why a case is copied: the same path as a view of another array, and the alignments that differ.
+There is no such view if one case was both. Without alignments the layout decides."""
 
 LAYOUT = """
 def is_view(x):
@@ -138,11 +129,10 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
         if case.promise != "copy" and (contrast := _contrast(case, views)) is not None
     }
     for found in cases.groups(
-        lambda case: case.index in contrasts and (case.pair, contrasts[case.index].cause),
-        lambda case: saved_ns(case, contrasts[case.index].view),
+        lambda case: case.index in contrasts and (case.pair, contrasts[case.index][1] is None),
+        lambda case: saved_ns(case, contrasts[case.index][0]),
     ):
-        worst, contrast = found[0], contrasts[found[0].index]
-        view, limits = contrast
+        worst, (view, limits) = found[0], contrasts[found[0].index]
         if limits:
             copied = f"x only if it {limits.where('copy')}"
             advice = f"Begin the source at a multiple of {limits.viewed:.0f} bytes."
@@ -176,7 +166,7 @@ def _contrast(
     for view in views.get(_but_layout(case), ()):
         if longer_by_itself(case.ready, view.ready, ratio, gap_ns):
             if not (is_contiguous(case) and is_contiguous(view)):
-                return Contrast(view)
+                return view, None
             if contrast := _by_alignment([case, view], view):
                 return contrast
     # What the instrument *alignment* saw: this path with aligned memory, as a view.
@@ -186,7 +176,7 @@ def _contrast(
 
 def _by_alignment(cases: Sequence[CaseView], view: CaseView | None = None) -> Contrast | None:
     limits = _limits(cases)
-    return None if limits is None else Contrast(view, limits)
+    return None if limits is None else (view, limits)
 
 
 NO_COPY_MADE = f"""

@@ -59,7 +59,7 @@ def is_too_fast_to_copy(case: CaseView) -> bool:
 
 
 def saved_ns(case: CaseView, other: CaseView | None) -> float:
-    """What the other path saves at least: nothing for sure where a time is not known."""
+    """Return the time that the other path saves; 0 if a time is not known."""
     if other is None or not (case.is_known and other.is_known):
         return 0.0
     return max(case.cost_ns - other.cost_ns, 0.0)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from textwrap import fill
 
 from dlprof.errors import NoReproducer
-from dlprof.judge import BY_ID, Rule
+from dlprof.judge import BY_ID
+from dlprof.judge.rule import Rule
 from dlprof.judge.script import Effect, Subject, subject
 from dlprof.probes import BUILTIN
 from dlprof.probes.base import DTYPES, LAYOUTS
