@@ -23,23 +23,20 @@ from dlprof.runner.session import Result, TimeMeasure
 WORDS = ("copy", "view")
 WAITS = ("host-sync", "device-sync")
 NOT_THE_CONVERSION = ("start", "import", "create")
-"""Stages in which a lost worker, or a refusal, tells nothing of the conversion."""
+"""Stages before the conversion: a lost worker or a refusal is not its fault."""
 FAILURES = {"unsupported": "refused", "crashed": "crash", "timeout": "hangs"}
-"""What became of a conversion without a result, by its status."""
+"""The outcome of a conversion without a result, by its status."""
 ALL = 0.95
 """From this share of a queue on, a call waits for all of it."""
 
 
 def seen(verdict: Verdict[E] | None) -> tuple[tuple[str, E], ...]:
-    """Every verdict with its evidence: several where the processes disagreed, none if unknown."""
+    """Return each verdict with its evidence: several if processes disagreed."""
     return verdict.looks if verdict is not None else ()
 
 
 def is_known(measure: TimeMeasure | None) -> bool:
-    """Whether a time is the path's own, and not that of other programs.
-
-    Any other time is compared with none, and no finding names it.
-    """
+    """Whether a time is known and other programs did not disturb it. No rule compares others."""
     return measure is not None and not measure.is_disturbed
 
 
@@ -50,7 +47,7 @@ class CaseView:
     index: int
     result: Result
     by_address: Verdict[Alignment] | None = None
-    """What the instrument *alignment* saw of the path, at whichever shape it looked."""
+    """The verdict of the instrument *alignment* on the path, at any shape."""
 
     @cached_property
     def pair(self) -> tuple[str, str]:
@@ -66,13 +63,13 @@ class CaseView:
 
     @cached_property
     def array(self) -> tuple[Any, ...]:
-        """The array and its pair: cases with the same can be compared."""
+        """The array and its pair. Cases with the same one can be compared."""
         case = self.result.case
         return (*self.pair, case.shape, *case.conversion[4:])
 
     @cached_property
     def path(self) -> tuple[str, ...]:
-        """The conversion, whatever the shape. A surveyed array speaks for itself alone."""
+        """The conversion at all its shapes; for a surveyed array at its own."""
         case = self.result.case
         return (*case.conversion, str(case.shape)) if case.survey else case.conversion
 
@@ -82,20 +79,20 @@ class CaseView:
 
     @cached_property
     def result_device(self) -> str | None:
-        """Where every process found the result; None if that is not known."""
+        """The device of the result in every process; None if that is not known."""
         devices = {str(evidence.result_device) for _, evidence in self.kinds_seen}
         device = devices.pop() if len(devices) == 1 else ""
         return device if device in ANY_DEVICE else None
 
     @cached_property
     def alignments(self) -> tuple[float, ...]:
-        """Bytes that divide the source's addresses, in order; empty if a process does not know."""
+        """Alignments of the source in bytes, sorted; empty if a process does not know its own."""
         found = [evidence.alignments for _, evidence in self.kinds_seen]
         return tuple(sorted({size for sizes in found for size in sizes})) if all(found) else ()
 
     @cached_property
     def ready(self) -> TimeMeasure | None:
-        """The time per call, with its processes, if it is to be trusted."""
+        """The time per call until the result is ready, if the case is ok."""
         return self.result.ready_time if self.result.status == "ok" else None
 
     @property
@@ -109,12 +106,12 @@ class CaseView:
 
     @property
     def way_in(self) -> tuple[str, str]:
-        """The consumer and its import: most causes are there."""
+        """The consumer and its import, where most faults lie."""
         return self.result.case.consumer, self.result.case.import_
 
     @property
     def surveyed(self) -> bool:
-        """Whether it was converted once and looked at, and not timed."""
+        """Whether it was converted once and checked, without a time."""
         return self.result.case.survey
 
     @property
@@ -124,7 +121,7 @@ class CaseView:
 
     @property
     def size_bytes(self) -> int:
-        """0 where the dtype is not known."""
+        """Size of the array; 0 if the dtype is not known."""
         case = self.result.case
         return math.prod(case.shape) * DTYPES.get(case.dtype, 0)
 
@@ -135,7 +132,7 @@ class CaseView:
 
     @property
     def is_measured(self) -> bool:
-        """Whether it has a time, or came to its end where none is taken."""
+        """Whether it has a time, or is ok in a run without times."""
         taken = not self.result.untimed and not self.surveyed
         return self.ready is not None or (not taken and self.result.status == "ok")
 
@@ -145,8 +142,8 @@ class CaseView:
 
     @property
     def failure(self) -> str:
-        """``refused``, ``crash`` or ``hangs``; empty where none is known: without its framework, or
-        without an array, nothing asked the path, nor did a faulty probe.
+        """``refused``, ``crash`` or ``hangs``; empty if nothing called the path, as without its
+        framework or its array, or if the probe is faulty.
         """
         status, at = self.result.status, self.result.refused_at
         is_asked = status != "unsupported" or at not in NOT_THE_CONVERSION
@@ -155,14 +152,14 @@ class CaseView:
 
     @property
     def outcome(self) -> str:
-        """What became of the case, in one word; ``?`` where that is not known."""
+        """The outcome in one word; ``?`` if it is not known."""
         status, tried = self.result.status, self.by_address
         if status != "ok":
             return self.failure or ("?" if status in FAILURES else status)
         if self.is_wrong:
             return "wrong"
         if self.kind == "varies" and tried is not None and tried.says("dependent"):
-            # A view of aligned memory, and none of other memory.
+            # It is a view of aligned memory only.
             aligned = tried.evidence.aligned
             return "view" if aligned is not None and aligned.verdict == "view" else "varies"
         return "?" if self.kind in (None, "unknown") else str(self.kind)
@@ -174,13 +171,13 @@ class CaseView:
 
     @property
     def new_ns(self) -> float | None:
-        """What a copy of a new array takes, if the same array again takes less."""
+        """The time of a copy of a new array, if the same array again takes less."""
         fresh = self.result.fresh_source
         return fresh.evidence.new_ns if self.is_cached_copy and fresh is not None else None
 
     @cached_property
     def lost(self) -> Lost | None:
-        """How the conversion ended its worker, alone or in an instrument; None if it came back."""
+        """The end of its worker, in the conversion or in an instrument; None if it came back."""
         if self.result.lost is not None:
             return None if self.result.lost.stage in NOT_THE_CONVERSION else self.result.lost
         for name in DIAGNOSIS:
@@ -192,7 +189,7 @@ class CaseView:
 
     @property
     def is_lost_for_sure(self) -> bool:
-        """Whether that proves a fault. An instrument converts hundreds of times: an instrument
+        """Whether the lost worker proves a fault. An instrument converts hundreds of times: one
         that gives no answer in time proves no hang.
         """
         return self.lost is not None and (self.result.lost is not None or not self.lost.limit_s)
@@ -210,7 +207,7 @@ class CaseView:
 
     @property
     def is_ordered_by_default(self) -> bool:
-        """Whether the default streams were looked at, and all is right there."""
+        """Whether the case is ordered on the default streams."""
         ordering = self.result.ordering
         runs = (ordering.evidence.by_streams if ordering is not None else None) or {}
         default = runs.get("default")
@@ -218,21 +215,21 @@ class CaseView:
 
     @property
     def is_synchronous(self) -> bool:
-        """Whether the consumer has nothing to wait for: its calls return when all is done."""
+        """Whether the consumer's calls return only when all work is done."""
         return self.ready is not None and self.ready.same_as == "host_time"
 
     @property
     def is_torn(self) -> bool:
-        """Whether a process saw the copy change with a write after the call had returned."""
+        """Whether a write after the call changed the copy in some process."""
         return self.result.early_write is not None and self.result.early_write.saw("unsafe")
 
     @cached_property
     def broken_promises(self) -> int:
-        """In how many processes the documentation's word was not kept."""
+        """Count the processes in which the documentation's promise was broken."""
         broken = {"copy": "view", "view": "copy"}.get(self.promise or "")
         if broken is None or self.changed.dtype:
-            return 0  # of another dtype there is no view
-        # A view of another device's memory cannot be made, whatever is promised of one's own.
+            return 0  # another dtype cannot be a view
+        # A view of another device's memory cannot be made, whatever is promised.
         return sum(
             word == broken and (word == "view" or evidence.result_device == self.result.case.device)
             for word, evidence in self.kinds_seen
@@ -240,14 +237,14 @@ class CaseView:
 
     @cached_property
     def words_by_address(self) -> frozenset[str]:
-        """Views, copies, refusals: what *alignment* saw at its places, if each has one answer."""
+        """The views, copies and refusals that *alignment* saw, if each place has one answer."""
         if self.by_address is None or not self.by_address.says("dependent", "independent"):
             return frozenset()
         return frozenset(str(look.verdict) for _, look in self.by_address.evidence.places)
 
     @property
     def copies_elsewhere(self) -> bool:
-        """Whether *alignment* saw a copy, whatever it is here."""
+        """Whether *alignment* saw a copy at some address."""
         return "copy" in self.words_by_address
 
     @property
@@ -257,7 +254,7 @@ class CaseView:
 
     @cached_property
     def changed(self) -> Changed:
-        """What did not survive the conversion."""
+        """The parts of the array that did not survive."""
         if not self.is_wrong:
             return Changed()
         wrong = [evidence for word, evidence in seen(self.result.values) if word == "wrong"]
@@ -265,7 +262,7 @@ class CaseView:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether a process saw something that did not survive."""
+        """Whether a part of the array did not survive in some process."""
         values = self.result.values
         return values is not None and values.saw("wrong")
 
@@ -275,7 +272,7 @@ class CaseView:
 
     @cached_property
     def writable(self) -> Writable:
-        """Whether source and result can be written, as far as that is known."""
+        """Whether source and result can be written; None if that is not known."""
         found = (evidence.writable for _, evidence in seen(self.result.values))
         return next((one for one in found if one is not None), Writable())
 
@@ -284,16 +281,16 @@ class CaseView:
         return (self.kind, self.writable.source, self.writable.result) == ("view", False, True)
 
     def as_seen(self, name: str, word: str) -> CaseView:
-        """The case by the evidence of the first process in which the instrument saw ``word``."""
+        """Return the case with the evidence of the first process that saw ``word``."""
         verdict: Verdict[Any] | None = getattr(self.result, name)
         evidence = verdict.first(word) if verdict is not None else None
         if verdict is None or evidence is None or verdict.says(word):
             return self
-        told = verdict.model_copy(update={"verdict": word, "evidence": evidence})
-        return replace(self, result=self.result.model_copy(update={name: told}))
+        alone = verdict.model_copy(update={"verdict": word, "evidence": evidence})
+        return replace(self, result=self.result.model_copy(update={name: alone}))
 
     def how_often(self, name: str, word: str) -> str:
-        """``Seen in 1 of 3 processes.``; empty where every process gave the instrument's word."""
+        """Return ``Seen in 1 of 3 processes.``; empty if all agree."""
         verdict: Verdict[Any] | None = getattr(self.result, name)
         return verdict.how_often(word) if verdict is not None else ""
 
@@ -308,11 +305,11 @@ class CaseView:
 
     @property
     def waits_for(self) -> str | None:
-        """The word of :data:`WAITS` for what the call waits for, also where it is a race."""
+        """The word of :data:`WAITS` that fits the call, also if it is a race."""
         ordering = self.result.ordering
         if ordering is None:
             return None
-        # A race may wait all the same: it reads first, and waits then.
+        # A race may wait too: it reads first, and waits then.
         word = ordering.evidence.waits if ordering.verdict == "unordered" else ordering.verdict
         return word if word in WAITS else None
 
@@ -320,13 +317,13 @@ class CaseView:
     def loaded(self) -> tuple[float, float] | None:
         """The call's host time behind the longest queue, and the length of that queue.
 
-        None of a simulated device, of which only the :attr:`share` means something.
+        None on a simulated device, where only the :attr:`share` means something.
         """
         return None if self.result.untimed else self._loaded
 
     @property
     def share(self) -> float | None:
-        """The share of the queue that the call took: by all queues, where times mean nothing."""
+        """The share of the queue that the call took; by all queues on a simulated device."""
         if self._loaded is None:
             return None
         fit = self.result.ordering.evidence.host if self.result.ordering else None
@@ -342,7 +339,7 @@ class CaseView:
 
     @property
     def share_text(self) -> str:
-        """``all``, or ``40 %``; empty where the share is not known."""
+        """``all``, or ``40 %``; empty if the share is not known."""
         if self.share is None:
             return ""
         return "all" if self.waits_for_all else f"{100 * self.share:.0f} %"
@@ -361,5 +358,5 @@ class CaseView:
 
     @property
     def is_cached(self) -> bool:
-        """Whether the loop timed what the framework keeps: a new array costs more."""
+        """Whether the framework keeps the result: a new array costs more than the timed one."""
         return self.result.fresh_source is not None and self.result.fresh_source.says("kept")

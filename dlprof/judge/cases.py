@@ -1,4 +1,4 @@
-"""The cases of a session side by side: which can be compared, and which can be advised."""
+"""The cases of a session together: comparable cases, safety, and paths to advise."""
 
 from __future__ import annotations
 
@@ -27,23 +27,22 @@ from dlprof.runner.evidence import Alignment, Verdict
 from dlprof.runner.session import Result
 
 NO_COPY = re.compile(r"\bcopy\s*=\s*False\b")
-"""As the array API standard writes it."""
+"""The keyword of the array API standard."""
 
 Thing = TypeVar("Thing")
 Key = TypeVar("Key", bound=Hashable)
 Look = tuple[str, str]
-"""An instrument, and a word that processes may have seen it say."""
+"""An instrument, and a verdict that some processes may have."""
 
 
 class PathFacts(NamedTuple):
-    """What was seen of a path at any of its shapes: the diagnosis looks at the first only."""
+    """Facts on a path at all its shapes. The diagnosis looks at the first shape only."""
 
     broken: frozenset[str]
     conditions: frozenset[str]
     is_doubtful: bool
     is_written: bool
-    """Whether an instrument wrote to the source of a copy right after the call, or found that
-    nothing can."""
+    """Whether an instrument wrote to the source right after a copy, or found that nothing can."""
     outlasts: bool
     """Whether its lifetime was looked at, and is safe."""
     is_open: bool
@@ -59,7 +58,7 @@ class Cases:
 
     @cached_property
     def timed(self) -> Cases:
-        """The cases with times: all but those of the survey."""
+        """The cases with times: all except the survey."""
         timed = tuple(case for case in self.cases if not case.surveyed)
         return self if len(timed) == len(self.cases) else replace(self, cases=timed)
 
@@ -74,10 +73,10 @@ class Cases:
         rank: Callable[[CaseView], Any] = lambda _: 0,
         look: Look | None = None,
     ) -> Iterator[list[CaseView]]:
-        """The cases of each cause, which are one finding; the clearest, of the highest rank, first.
+        """Yield the cases of each cause, which are one finding, by falling rank.
 
-        Cases whose cause is false are left out. With a ``look``, a group has the cases that were
-        seen in as many processes.
+        Cases whose cause is false are left out. With a ``look``, cases are grouped also by the
+        number of processes that saw it.
         """
         found = by(
             (case for case in self.cases if cause(case)),
@@ -113,13 +112,13 @@ class Cases:
 
     @cached_property
     def _torn(self) -> set[tuple[str, str, bool]]:
-        """The consumer and device of each torn copy, and whether its call ends with the copy."""
+        """Consumer and device of each torn copy, and whether its call is synchronous."""
         torn = filter(lambda case: case.is_torn, self.cases)
         return {(case.pair[1], case.result.case.device, case.is_synchronous) for case in torn}
 
     @cached_property
     def _looks(self) -> dict[Hashable, list[tuple[str, float | None]]]:
-        """By path, whatever the shape: views, copies and refusals, with the source's alignment."""
+        """By path, at all shapes: views, copies and refusals, with the source's alignment."""
         found: dict[Hashable, list[tuple[str, float | None]]] = defaultdict(list)
         for case in self.cases:
             looks = found[_path(case)]
@@ -145,7 +144,7 @@ class Cases:
 
     @cached_property
     def _sound(self) -> dict[tuple[Any, ...], list[CaseView]]:
-        """The cases that may be advised if a result is waited for, the cheapest first."""
+        """Cases of each array that may be advised if the result is waited for, cheapest first."""
         return by(
             sorted(filter(self._is_sound, self.cases), key=lambda case: case.cost_ns),
             lambda case: case.array,
@@ -184,10 +183,9 @@ class Cases:
         return "safe"
 
     def may_be_advised(self, case: CaseView) -> bool:
-        """Whether the case may be advised: a view or a copy, right, and no hazard is known.
+        """Whether the case may be advised: a view or a copy, right, without a known hazard.
 
-        What the diagnosis could not tell keeps a case from being advised. Without a diagnosis,
-        what is right is advised: nothing better is known.
+        An unknown lifetime or ordering forbids it; a run without diagnosis does not.
         """
         return self._is_sound(case) and not self.may_tear(case)
 
@@ -214,31 +212,30 @@ class Cases:
         return any((*consumer, ends) in self._torn for ends in (True, case.is_synchronous))
 
     def outlasts(self, case: CaseView) -> bool:
-        """Whether its result was seen to outlive its source, and to leave nothing behind."""
+        """Whether its result outlives its source and leaves nothing behind."""
         return self._paths[case.path].outlasts
 
     def waiting_helps(self, case: CaseView) -> bool:
-        """Whether nothing is known against the case but that it may be torn."""
+        """Whether the case is safe after a wait for its result."""
         return self.safety(case).needs_wait and not self._paths[case.path].is_doubtful
 
     def copies(self, case: CaseView) -> bool:
-        """Whether it copies all wherever the source begins, and its code does not forbid that."""
+        """Whether it copies all at any address, and its code does not forbid that."""
         is_forbidden = case.promise == "view" or NO_COPY.search(case.code) is not None
         is_copy = case.kind == "copy" and not is_forbidden and self.is_constant(case)
         return is_copy and (case.is_cached_copy or not is_too_fast_to_copy(case))
 
     def offered(self, case: CaseView) -> str:
-        """The kind as which it may be offered; empty if it is neither a view nor such a copy."""
+        """Return ``view`` or ``copy``, the kind to offer it as; empty if it is neither for sure."""
         if self.copies(case):
             return "copy"
         return "view" if case.outcome == "view" else ""
 
     def is_constant(self, case: CaseView) -> bool:
-        """Whether the path gave nothing else at any shape and alignment of its source.
+        """Whether the path gives the same kind at any shape and alignment of its source.
 
-        Memory that is aligned better is at most more of a view: a copy of a source at 64 bytes is
-        taken to be one at 16, and a view at 16 to be one at 64. If alignments are not known,
-        nothing speaks against it.
+        A copy of a source at 64 bytes counts as a copy at 16, and a view at 16 as a view at 64.
+        If alignments are not known, it counts as constant.
         """
         looks = self._looks[_path(case)]
         if any(word != case.kind for word, _ in looks):
@@ -250,11 +247,11 @@ class Cases:
         return max(known) >= max(begins) if case.kind == "copy" else min(known) <= min(begins)
 
     def where(self, case: CaseView) -> str:
-        """Return `` for this array`` if the path is something else of other arrays."""
+        """Return `` for this array`` if the path is another kind for other arrays."""
         return "" if self.is_constant(case) else " for this array"
 
     def breaks(self, case: CaseView, rule: str) -> bool:
-        """Whether the case has the rule's fault, and had a choice where that takes one."""
+        """Whether the case has the rule's fault, and another case avoids it if the rule asks so."""
         fault = self.faults[rule]
         if not fault.is_in(case):
             return False
@@ -269,7 +266,7 @@ class Cases:
         case: CaseView,
         fits: Callable[[CaseView], bool] = lambda _: True,
     ) -> CaseView | None:
-        """The cheapest safe case that gives what ``case`` gives, and that ``fits``.
+        """Return the cheapest safe case that can replace ``case`` and ``fits``.
 
         A documented copy is replaced by a documented copy, wherever the source begins; a view by
         a view.
@@ -286,13 +283,13 @@ class Cases:
         return next(found, None)
 
     def waited(self, case: CaseView) -> CaseView | None:
-        """The cheapest copy that may stand for ``case`` if its result is waited for."""
+        """Return the cheapest copy that can replace ``case`` after a wait for its result."""
         copies = filter(self.copies, filter(self.waiting_helps, self._sound.get(case.array, ())))
         return next((other for other in copies if serves(other, case)), None)
 
 
 def _is_written(case: CaseView) -> bool:
-    """A view tells nothing of the copies of another shape."""
+    """Whether a look at early writes holds for copies. Looks at views say nothing of copies."""
     return any(
         word in ("safe", "unsafe") or "immutable" in (evidence.sizes_bytes or {}).values()
         for word, evidence in seen(case.result.early_write)
@@ -304,7 +301,7 @@ def _source(case: CaseView) -> Hashable:
 
 
 def _path(case: CaseView) -> Hashable:
-    """The path whatever the shape; contiguous layouts differ in nothing but alignment."""
+    """Return the path at all shapes; contiguous layouts differ only in alignment."""
     found = case.result.case
     layout = CONTIGUOUS[0] if is_contiguous(case) else found.layout
     return (*case.pair, found.export, found.import_, found.dtype, layout, found.device)
@@ -315,13 +312,13 @@ def is_contiguous(case: CaseView) -> bool:
 
 
 def capped(alignment: float) -> float:
-    """An alignment in bytes; more than a cache line is an accident."""
+    """Return an alignment of at most a cache line, in bytes. More is an accident."""
     return min(alignment, thresholds.ALIGNED_BYTES)
 
 
 def serves(other: CaseView, case: CaseView) -> bool:
-    """Whether the result of ``other`` can stand for that of ``case``."""
-    if case.kind is None:  # it never came back: anything of its kind will do
+    """Whether the result of ``other`` can replace the result of ``case``."""
+    if case.kind is None:  # it never came back
         return case.promise != "copy" or other.kind == other.promise == "copy"
     if case.result_device is None or other.result_device != case.result_device:
         return False
@@ -331,7 +328,7 @@ def serves(other: CaseView, case: CaseView) -> bool:
 
 
 def views(results: Iterable[Result]) -> Iterator[CaseView]:
-    """The cases, with the verdict of the instrument *alignment* at the first shape of their path.
+    """Yield the cases, with the verdict of *alignment* at the first shape of their path.
 
     Steps of inference are no conversions: they are left out.
     """
@@ -343,7 +340,7 @@ def views(results: Iterable[Result]) -> Iterator[CaseView]:
 
 
 def coverage(results: Iterable[Result]) -> str:
-    """``looked at 212 of 240 (28 refused)``: how many conversions gave a result."""
+    """Return ``looked at 212 of 240 (28 refused)``: the conversions that gave a result."""
     tried = [one for one in results if one.case.protocol != Protocol.STEP]
     lost = Counter(CaseView(0, one).failure or one.status for one in tried if one.status != "ok")
     words = ", ".join(f"{count:,} {word}" for word, count in lost.items())
@@ -352,7 +349,7 @@ def coverage(results: Iterable[Result]) -> str:
 
 
 def alignments(results: Iterable[Result]) -> dict[tuple[str, ...], Verdict[Alignment]]:
-    """The verdict of the instrument *alignment* on each conversion, at the first shape."""
+    """Return the verdict of *alignment* on each conversion, at its first shape."""
     found: dict[tuple[str, ...], Verdict[Alignment]] = {}
     for result in results:
         if result.alignment is not None:
@@ -361,7 +358,7 @@ def alignments(results: Iterable[Result]) -> dict[tuple[str, ...], Verdict[Align
 
 
 def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[Thing]]:
-    """The things of each key, in their order."""
+    """Group things by a key, in their order."""
     found: dict[Key, list[Thing]] = defaultdict(list)
     for thing in things:
         found[key(thing)].append(thing)

@@ -1,4 +1,4 @@
-"""Is it right? Rules on values, dtype, device, order and the read-only flag of the result."""
+"""Rules on values, dtype, device, order and the read-only flag of the result."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def show_dtype_changed(subject: Subject) -> Effect:
 def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
     """The result has another dtype than the source.
 
-    A survey's result of the dtype that the documentation names is no finding.
+    In a survey, the dtype that the documentation names is no finding.
     """
 
     def cause(case: CaseView) -> tuple[str, str] | None:
@@ -73,14 +73,14 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _count_text(count: Count | None) -> str:
-    """``3 of 16 values changed``; empty if that is not known."""
+    """Return ``3 of 16 values changed``; empty if that is not known."""
     if count is None or count.different is None or count.of is None:
         return ""
     return f"{count.different:,} of {count.of:,} values changed"
 
 
 class SideEffect(NamedTuple):
-    """A change that a call makes besides its result: words for it, and a script's body."""
+    """A change that a call makes besides its result, and the body of a script."""
 
     verb: tuple[str, str]
     script: str
@@ -185,7 +185,7 @@ def show_wrong_values(subject: Subject) -> Effect:
 
 
 def _symptom(case: CaseView) -> str:
-    """The worst of what is wrong; empty if nothing is.
+    """Return the worst change; empty if nothing is wrong.
 
     Values that a narrower dtype cannot hold are the dtype's fault.
     """
@@ -209,8 +209,8 @@ def _symptom(case: CaseView) -> str:
     changes=("wrong",),
 )
 def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
-    """The result has another shape or, with the same dtype, other values than the source; or the
-    call changes more than it makes.
+    """The result has another shape, or other values in the same dtype; or the call changes its
+    source or an earlier result.
     """
     for found in cases.groups(
         lambda case: _symptom(case) and (case.way_in, _symptom(case), _cause(case)), look=WRONG
@@ -235,7 +235,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _cause(case: CaseView) -> str:
-    """Why the values are wrong, if an experiment shows it."""
+    """Return the cause of wrong values, if an experiment shows it."""
     values = case.changed.values
     return "The byte order was lost." if values is not None and values.byte_order_lost else ""
 
@@ -251,7 +251,7 @@ return addresses[0] == addresses[1]
 
 
 def show_read_only_lost(subject: Subject) -> Effect:
-    """A framework whose arrays can all be written has no flag to ask for."""
+    """A framework without read-only arrays has no flag to read."""
     unless = ""
     if subject.has("writable", "y"):
         unless = f"if not {subject.idiom('writable', 'y')}:\n    return False"
@@ -284,10 +284,10 @@ def _keeps_read_only(case: CaseView) -> bool:
     changes=("read-only flag",),
 )
 def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
-    """A view lets memory be written that its owner calls read-only.
+    """A writable view of memory that its owner calls read-only.
 
-    An error if another view of the array keeps the flag. A consumer whose arrays can all be
-    written has no view that keeps it, and no choice.
+    An error if another view of the array keeps the flag. A consumer without read-only arrays has
+    no choice.
     """
 
     def cause(case: CaseView) -> tuple[str, ...]:
@@ -333,7 +333,7 @@ return not <writable of y>
 def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
     """A result cannot be written, although its source can.
 
-    A consumer whose arrays can never be written has no choice.
+    A consumer whose arrays are all immutable has no choice.
     """
     verbs = {
         "view": ("makes a read-only view", "make read-only views"),
@@ -431,7 +431,6 @@ def device_changed(cases: Cases) -> Iterator[FindingRecord]:
     places = {"cpu": "the host", "cuda": "the device"}
 
     def cause(case: CaseView) -> tuple[object, ...]:
-        """Every process found the result elsewhere, although it should be with the source."""
         declared = {evidence.declared_device for _, evidence in case.kinds_seen}
         here = case.result.case.device
         is_moved = declared == {here} and case.result_device not in (None, here)
@@ -470,7 +469,7 @@ return orders == (True, False)
     instrument="values",
 )
 def order_changed(cases: Cases) -> Iterator[FindingRecord]:
-    """It copies column-major order into row-major order; another path is a view that keeps it."""
+    """It copies into row-major order, and another path is a view in column-major order."""
 
     def is_view_in_order(case: CaseView) -> bool:
         return case.kind == "view" and _orders(case) == ("F", "F")
@@ -522,7 +521,7 @@ def show_immutable_shared(subject: Subject) -> Effect:
     instrument="ownership",
 )
 def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
-    """An array that its framework takes for immutable shares memory that the source can write."""
+    """An immutable array shares memory that the source can write."""
 
     def cause(case: CaseView) -> tuple[str, ...]:
         is_shared = case.writable.source is True and case.kind == "view"

@@ -1,4 +1,4 @@
-"""What does it cost? Rules on avoidable copies, slow paths and conversions in loops."""
+"""Rules on avoidable copies, slow paths and conversions in loops."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _slower(
     other_of: Callable[[CaseView], CaseView | None],
     cause: Callable[[CaseView], Hashable],
 ) -> Iterator[tuple[Sequence[CaseView], CaseView]]:
-    """The cases that take clearly longer than the replacement that ``other_of`` finds for them, by
-    cause, and the other of the first. The case that loses most stands first.
+    """Yield the cases of each cause that take clearly longer than their replacement, and the
+    replacement of the first. The case that loses most stands first.
     """
     ratio, gap_ns = thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
     others = {
@@ -51,7 +51,7 @@ def _costs_more(
     does: str,
     instead: str,
 ) -> FindingRecord:
-    """The finding that a cheaper path stands for the first of ``found``."""
+    """Build the finding that a cheaper path can replace the first of ``found``."""
     worst = found[0]
     surely = surely_saved_ns(worst.ready, other.ready)
     return finding(
@@ -130,7 +130,7 @@ def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
 
 
 AMPLIFIED = (1 + thresholds.AMPLIFIED_ARRAYS) / 2
-"""Between a copy, which needs one array, and what the rule calls more."""
+"""Halfway between a copy, which needs one array, and the rule's limit."""
 PEAK = r"""
 def status(name):
     text = Path("/proc/self/status").read_text()
@@ -181,10 +181,10 @@ def show_amplification(subject: Subject) -> Effect:
     changes=("peak_memory",),
 )
 def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
-    """At its peak it needs more memory than the copy that it makes."""
+    """At its peak it needs more memory than its copy."""
 
     def is_lean(case: CaseView) -> bool:
-        # Peak memory is looked at elsewhere: a view here may have been a copy there.
+        # Peak memory is measured with another array: a view here may be a copy there.
         is_little = 0 <= _excess(case) <= thresholds.LEAN_ARRAYS
         return is_little and (case.kind != "view" or cases.is_constant(case))
 
@@ -239,7 +239,7 @@ def show_host_bounce(subject: Subject) -> Effect:
     source=ZERO_COPY,
 )
 def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
-    """From the device through a host array back to the device."""
+    """The data go from the device through a host array back to the device."""
     others = {
         case.index: cases.replacement(case, _is_known_to_stay)
         for case in cases.cases
@@ -276,7 +276,7 @@ def _bounces(case: CaseView) -> bool:
 
 
 def _is_known_to_stay(case: CaseView) -> bool:
-    """Whether it is known not to bounce: a view does not, and of a copy the trace saw all."""
+    """Whether it is known not to bounce: a view, or a copy that the trace saw whole."""
     trace = case.result.trace
     is_traced = trace is not None and trace.verdict == "traced" and case.size_bytes > 0
     is_whole = trace is not None and not trace.evidence.events_left_out
@@ -378,7 +378,7 @@ def show_asymmetric(subject: Subject) -> Effect:
     times=True,
 )
 def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
-    """One direction costs many times the other, each by its best path."""
+    """One direction costs many times the other, each with its best path."""
     # The cheapest right path of each array, safe or not: none costs less.
     best: dict[tuple[object, ...], CaseView] = {}
     for case in sorted(cases.cases, key=lambda case: (case.cost_ns, case.index)):
@@ -456,7 +456,7 @@ def show_in_loop(subject: Subject) -> Effect:
     times=True,
 )
 def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
-    """The conversion takes a good part of a loop that it could stand before.
+    """The conversion takes a good part of a loop, and could stand before it.
 
     Each process compares its own two loops, and the interval of the share must lie above zero.
     """
@@ -482,9 +482,7 @@ def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _share(case: CaseView) -> float:
-    """The conversion's part of the loop, as each process found it in its own loops; 0 if the
-    loops cannot be told apart.
-    """
+    """Return the conversion's share of the loop; 0 if the two loops cannot be told apart."""
     found = case.result.placement
     if found is None:
         return 0.0
@@ -493,8 +491,7 @@ def _share(case: CaseView) -> float:
         return 0.0
     if share.ci95 is None or not share.is_known or share.ci95[0] <= 0:
         return 0.0
-    # Foreign load only ever adds: a loop that was as fast once is no slower. A slow loop without
-    # the conversion makes the share less, not more.
+    # Other programs only ever add time: a loop that was as fast once is not slower.
     if inside.min_ns <= before.min_ns or not is_known(inside):
         return 0.0
     is_worth_it = inside.median_ns - before.median_ns >= thresholds.LOOP_GAP_NS

@@ -17,14 +17,14 @@ NOT_SHOWN = {
     *("create", "created_shape", "other", "code", "plain_create", "earlier_create"),
     *("by_streams", "lost", "events"),
 }
-"""Evidence that a reproducer shows, that the reason says, or that is too long for a line."""
+"""Evidence for reproducers, evidence that repeats the reason, and long lists."""
 
 
 def facts(evidence: Evidence, untimed: bool = False) -> str:
     """Format all values of an evidence as ``name: value; …``, without times if ``untimed``."""
     found = evidence.model_dump(exclude_none=True, exclude=NOT_SHOWN)
-    told = "; ".join(_facts(found, untimed))
-    return clean(" ".join(told.split()), LONGEST)
+    text = "; ".join(_facts(found, untimed))
+    return clean(" ".join(text.split()), LONGEST)
 
 
 def _facts(found: Mapping[str, Any], untimed: bool, before: str = "") -> Iterator[str]:
@@ -60,7 +60,7 @@ MOST_CALLS = 3
 
 
 def observations(result: Result, instrument: str) -> list[str]:
-    """A line for each process that looked, with its verdict and the evidence for it."""
+    """Return a line for each process that looked, with its verdict and evidence."""
     looks = [
         f"{word}: {facts(evidence, result.untimed)}"
         for word, evidence in seen(getattr(result, instrument, None))
@@ -75,8 +75,9 @@ def observations(result: Result, instrument: str) -> list[str]:
 
 
 def trace(result: Result) -> str:
-    """``The trace saw: cudaMemcpyAsync copied 64 MiB (device to host) in 12 ms.``: calls that
-    waited or copied, the longest first. Empty where there are none.
+    """Return ``The trace saw: cudaMemcpyAsync copied 64 MiB (device to host) in 12 ms.``
+
+    It names the longest calls that waited or copied; empty if there are none.
     """
     events = (result.trace.evidence.events if result.trace is not None else None) or ()
     ranked = sorted(events, key=lambda event: -(event.duration_ns or 0.0))
@@ -88,6 +89,6 @@ def _call(event: TraceEvent) -> str:
     did = ["waited"] if event.waited else []
     if event.bytes and event.direction:
         did.append(f"copied {size_text(int(event.bytes))} ({event.direction})")
-    # How long a wait took is how much was queued for the trace.
+    # A wait takes as long as the queue of the trace.
     took = f" in {plain_time(event.duration_ns)}" if event.duration_ns and not event.waited else ""
     return f"{event.name or 'a call'} {' and '.join(did)}{took}" if did else ""

@@ -1,4 +1,4 @@
-"""What was asked? Rules on the transcript between consumer and producer."""
+"""Rules on the requests that a consumer makes, and the answers of the producer."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Recorder:
         return interface
 """,
 }
-"""By protocol: what stands in for the source and writes down what it is asked."""
+"""By protocol: a stand-in for the source that records each request."""
 PROTOCOLS = tuple(RECORDERS)
-"""Where the transcript is that of the real call. For host arrays the consumer asks the buffer
-protocol first, which the proxy that records cannot stand in for."""
+"""Protocols whose transcript shows the real call. For host arrays the consumer asks the buffer
+protocol first, and no recorder can stand in for that."""
 WHOLE = ("import", "export")
 """Events that stand for the whole call."""
 LONGEST_OUTCOME = 120
@@ -88,7 +88,7 @@ def show_retry(subject: Subject) -> Effect:
     other_arrays=True,
 )
 def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
-    """The producer refuses what it is asked first, and the consumer asks again."""
+    """The producer refuses the first request, and the consumer asks again."""
     retries = {case.index: retry for case in cases.cases if (retry := _retry(case))}
     for found in cases.groups(lambda case: case.index in retries and case.pair):
         refused = retries[found[0].index]
@@ -110,7 +110,7 @@ def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _retry(case: CaseView) -> HandshakeEvent | None:
-    """The first call that was refused although another followed, in a conversion that worked."""
+    """Return the first refused call of a conversion that worked, if another call followed."""
     for refused, following in pairwise(_calls(case)):
         if not _returned(refused) and following.outcome is not None:
             return refused
@@ -118,7 +118,7 @@ def _retry(case: CaseView) -> HandshakeEvent | None:
 
 
 def _calls(case: CaseView) -> list[HandshakeEvent]:
-    """What the consumer asked of the producer; empty if that is not known."""
+    """Return the requests of the consumer; empty if they are not known."""
     events = case.result.handshake
     if case.result.status != "ok" or case.result.case.protocol not in PROTOCOLS:
         return []
@@ -132,7 +132,7 @@ def _returned(event: HandshakeEvent) -> bool:
 
 
 OF_THE_USER = {"copy": "copy=", "dl_device": "device="}
-"""Arguments that are the user's own where the code has these words."""
+"""Arguments that come from the user if the code has these words."""
 DELIVERS = """
 <create>
 try:
@@ -215,10 +215,11 @@ def not_negotiated(cases: Cases) -> Iterator[FindingRecord]:
 
 
 class Cause(NamedTuple):
-    """What is different in the call that is refused, in words, and the evidence of it."""
+    """The difference between the refused call and one that works, in words."""
 
     words: str
     evidence: dict[str, str]
+    """Source text of the part that works."""
 
 
 def _cause(case: CaseView) -> Cause | None:
@@ -247,7 +248,7 @@ def _cause(case: CaseView) -> Cause | None:
 
 
 def _difference(asked: Mapping[str, Any], answered: Mapping[str, Any]) -> str:
-    """``without max_version``, ``with copy``: what is different in the refused request."""
+    """Return ``without max_version`` or ``with copy``: what the refused request does otherwise."""
     left_out = [name for name in asked if name not in answered]
     if any(map(str.isdigit, left_out)) and "stream" in answered:
         return "with a positional stream"
@@ -258,7 +259,7 @@ def _difference(asked: Mapping[str, Any], answered: Mapping[str, Any]) -> str:
 
 
 def _listed(arguments: Mapping[str, Any]) -> str:
-    """As in a call."""
+    """Format arguments as in a call."""
     return ", ".join(
         str(value) if name.isdigit() else f"{name}={value}" for name, value in arguments.items()
     )

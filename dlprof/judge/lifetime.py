@@ -1,4 +1,4 @@
-"""Does it live long enough, and not too long? Rules on lifetime."""
+"""Rules on results that do not live long enough, and on memory that stays too long."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from dlprof.runner.session import FindingRecord, Result
 BYTES = "bytes_per_conversion"
 HANDLES = ("descriptors_per_conversion", "threads_per_conversion", "maps_per_conversion")
 EACH = 0.9
-"""From this share of the conversions on, each is said to leave something."""
+"""From this average on, the sentence says that each conversion leaves something."""
 
 
 class Meter(NamedTuple):
-    """What may be left behind, how a script counts it, and how much of it is nothing."""
+    """A resource that may stay behind, the code that counts it, and the least that counts."""
 
     words: str
     code: str
@@ -45,15 +45,15 @@ METERS = {
         64.0,
     ),
 }
-"""References are the clearest, bytes the noisiest. What is nothing is so for
-``dlprof.worker.growth``: counting leaves some, and few bytes are an allocator's own.
+"""References are the clearest, bytes the noisiest. The limits are those of
+``dlprof.worker.growth``: counting leaves some objects, and an allocator keeps a few bytes.
 """
 SIZE_BYTES = 65536.0
 """The size of the converted array if the evidence has none."""
 
 
 def _leak(result: Result) -> tuple[str, LeftBehind]:
-    """The first instrument that saw something stay behind, of conversions or of refusals."""
+    """Return the first instrument that saw a leak, of conversions or of refusals, and its proof."""
     looks = {"lifetime": result.lifetime, "refusal": result.refusal}
     for name, look in looks.items():
         if look is not None and look.saw("retained"):
@@ -62,19 +62,19 @@ def _leak(result: Result) -> tuple[str, LeftBehind]:
 
 
 def _left(evidence: LeftBehind) -> dict[str, float]:
-    """How much stays for each conversion, by the names of :data:`METERS`."""
+    """Return the average per conversion that stays behind, by the names of :data:`METERS`."""
     counts = {name: getattr(evidence, name) or 0.0 for name in METERS}
     return {name: count for name, count in counts.items() if count >= METERS[name].least}
 
 
 def _kind(evidence: LeftBehind) -> str:
-    """The kind of handle that stays; ``memory`` where none does. A thread has maps of its own."""
+    """Return the kind of handle that stays, else ``memory``. A thread has maps of its own."""
     handles = (name for name in _left(evidence) if name in HANDLES)
     return next((METERS[name].words for name in handles), "memory")
 
 
 def _kept_arrays(evidence: LeftBehind) -> float:
-    """How many arrays, references, blocks or handles stay for each, whichever is most."""
+    """Count the arrays, references, blocks or handles per conversion, whichever is most."""
     left = _left(evidence)
     arrays = left.pop(BYTES, 0.0) / (evidence.size_bytes or SIZE_BYTES)
     return max(arrays, *left.values()) if left else arrays
@@ -124,13 +124,12 @@ except Exception:
     pass
 """
 SIZE_OF_NEW = 16 * 1024.0
-"""Of the arrays that a loop makes anew, such as one of refusals."""
+"""Bytes of an array that a script makes anew for each conversion."""
 CLEAR_BYTES = 64 * 1024.0
-"""From this size per conversion on, a leak stands out of what a process's memory does by itself."""
+"""From this size per conversion on, a leak stands out from the noise of a process's memory."""
 
 
 def show_retained(subject: Subject) -> Effect:
-    # A conversion may be refused because those before left too much behind.
     instrument, evidence = _leak(subject.result)
     is_refused = instrument == "refusal"
     left = _left(evidence)
@@ -186,7 +185,7 @@ def show_retained(subject: Subject) -> Effect:
     changes=("retained",),
 )
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
-    """What a conversion leaves behind is still there a while after its result is gone."""
+    """A conversion leaves something behind after its result is gone."""
 
     def cause(case: CaseView) -> tuple[object, ...]:
         instrument, kept = _leak(case.result)
@@ -251,7 +250,7 @@ sys.exit(3 if changed else 0)
 
 
 def show_dangling(subject: Subject) -> Effect:
-    """The result, or the source, reads memory that belongs to another array by then."""
+    """The result, or the source, reads memory that belongs to another array."""
     evidence = _lost(subject.result)
     subject = subject.as_made(evidence)
     is_source = evidence.is_source_lost
@@ -289,7 +288,7 @@ def show_dangling(subject: Subject) -> Effect:
     other_arrays=True,
 )
 def dangling(cases: Cases) -> Iterator[FindingRecord]:
-    """The result's memory is gone with its source, or that of the source with its result."""
+    """The memory of the result is gone with its source, or the other way round."""
     for found in cases.groups(
         lambda case: case.is_dangling and (_lost(case.result).is_source_lost, case.way_in),
         look=DANGLING,
@@ -315,7 +314,7 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _lost(result: Result) -> Lifetime:
-    """Evidence of the first process in which the result or the source was lost."""
+    """Return the evidence of the first process in which the result or the source was lost."""
     return (result.lifetime.first("dangling") if result.lifetime else None) or Lifetime()
 
 

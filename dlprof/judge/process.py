@@ -1,4 +1,4 @@
-"""What does it do to the process? Rules on crashes, refusals and settings."""
+"""Rules on crashes, refusals and settings of the process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ except (BufferError, RuntimeError, ValueError) as refusal:
 sleep(2)  # a thread may end the process later
 """
 IMPORTS_S = 60
-"""For imports and the array, where each conversion has a limit of its own."""
+"""For imports and the array; each conversion has a limit of its own."""
 SHORTEST_S = 10
 
 
@@ -70,11 +70,11 @@ def show_crash(subject: Subject) -> Effect:
 def crash(cases: Cases) -> Iterator[FindingRecord]:
     """The process died, or gave no answer within the time limit.
 
-    An instrument that needs longer than its limit is no fault of the conversion.
+    An instrument that exceeds its time limit proves no fault of the conversion.
     """
 
     def returned(case: CaseView) -> str:
-        """In how many processes it came back before it was lost; empty for none."""
+        """Count the processes in which it came back before it was lost; empty for none."""
         before = len(case.result.rounds) if case.result.lost is not None else 0
         return f"It returned in {before} process{'es' * (before > 1)} before." if before else ""
 
@@ -101,7 +101,7 @@ PRESCRIBED = {
     "from_dlpack(": ("BufferError", "ValueError"),
     "asarray(": ("ValueError",),
 }
-"""By function: what ``copy=False`` raises if it would have to copy. The page of from_dlpack names
+"""By function: the errors of ``copy=False`` if it would have to copy. The page of from_dlpack names
 BufferError under ``copy``, and ValueError under "Raises"."""
 OTHER_DEVICE = ("BufferError",)
 """``__dlpack__`` with ``copy=False`` raises BufferError "in case a copy is deemed necessary (e.g.
@@ -141,10 +141,10 @@ def show_wrong_error(subject: Subject) -> Effect:
     instrument="refusal",
 )
 def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
-    """A copy that is forbidden is refused by another error than the standard prescribes."""
+    """A forbidden copy is refused by another error than the standard prescribes."""
 
     def call(case: CaseView) -> str:
-        """The call that asked the source for another device; empty if none did."""
+        """Return the call that asked the source for another device, if any."""
         device = _refused(case.result).other_device or ()
         source = case.result.case.source
         return f"{source}.__dlpack__(dl_device={tuple(device)}, copy=False)" if device else ""
@@ -172,12 +172,12 @@ def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _refused(result: Result) -> Refused:
-    """Evidence of the first process that saw an error."""
+    """Return the evidence of the first process that saw an error."""
     return next((one for _, one in seen(result.refusal) if one.error), Refused())
 
 
 def _prescribed(result: Result) -> tuple[str, ...]:
-    """The errors of which the standard asks for one where a copy is forbidden; empty if none."""
+    """Return the errors that the standard allows for a forbidden copy; empty if it names none."""
     if _refused(result).other_device:
         return OTHER_DEVICE
     code = result.case.code
@@ -238,7 +238,7 @@ def show_broken(subject: Subject) -> Effect:
     fault=Fault(lambda case: bool(_broken(case.result).after)),
 )
 def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
-    """Once it has refused an array, it converts a plain one no more."""
+    """After it has refused an array, it fails for a plain one too."""
     look = "refusal", "broken"
     for found in cases.groups(lambda case: _broken(case.result).after and case.way_in, look=look):
         after = first_line(_broken(found[0].result).after or "")
@@ -253,13 +253,13 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _broken(result: Result) -> Refused:
-    """Evidence of a process that converted plain arrays no more."""
+    """Return the evidence of a process in which plain arrays failed."""
     return (result.refusal.first("broken") if result.refusal else None) or Refused()
 
 
 SETTING = ("settings", "changed")
 SHORT = 40
-"""Characters of a value that a headline has room for."""
+"""Most characters of a value in a headline."""
 SETTING_CHANGED = """
 <create>
 before = repr((<setting>))
@@ -293,7 +293,7 @@ def show_setting_changed(subject: Subject) -> Effect:
     fault=Fault(lambda case: bool(_changed(case.result))),
 )
 def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
-    """After the call, a setting of the framework or of the process is another one."""
+    """The call changes a setting of the framework or of the process."""
 
     def keeps(name: str, case: CaseView) -> bool:
         """Whether the setting was read before and after the call, and is the same."""
@@ -322,6 +322,6 @@ def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _changed(result: Result) -> dict[str, Setting]:
-    """By name."""
+    """Return the changed settings by name."""
     known = (evidence.changed or () for _, evidence in seen(result.settings))
     return {one.name: one for changed in known for one in changed if one.name}

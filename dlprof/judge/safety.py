@@ -13,22 +13,22 @@ Level = Literal["safe", "right", "unchecked", "unsafe", "unmeasured"]
 
 
 class Fault(NamedTuple):
-    """How a rule makes a path unsafe."""
+    """A fault that makes a path unsafe."""
 
     is_in: Callable[[CaseView], bool]
-    """Whether what was measured of the case itself breaks the rule, other cases left aside."""
+    """Whether the case breaks the rule, by its own measurements."""
     ends_with_wait: bool = False
-    """Whether nothing is bad any more once the result was waited for."""
+    """Whether a wait for the result removes the fault."""
     is_avoided: Callable[[CaseView], bool] | None = None
-    """Whether another case of the same array does without. Where none does there is no choice, and
-    the path is safe under the ``condition``."""
+    """Whether another case of the same array avoids it. If none does there is no choice, and the
+    path is safe under the ``condition``."""
     condition: str = ""
-    """In words: ``do not …``."""
+    """Words for the reader: ``do not …``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Safety:
-    """How safe a case is. What was seen at one shape of a path holds for all its shapes.
+    """The safety of a case. The faults of a path at one shape hold for all its shapes.
 
     ========== =================================================================
     safe       nothing speaks against it, and all was looked at that could

@@ -16,9 +16,9 @@ from dlprof.text.source import block, plain
 
 PLACEHOLDER = re.compile(r"<([a-z_]+)(?: of ([a-z]+))?>")
 DIFFERING = "sum(a.tobytes() != b.tobytes() for a, b in zip(before.ravel(), after.ravel()))"
-"""How many elements differ between ``before`` and ``after``: NaN is equal to itself."""
+"""Counts the elements that differ between ``before`` and ``after``: NaN is equal to itself."""
 OF_PRODUCER = ("x", "q", "held")
-"""Names of a script that hold arrays of the producer; all others hold results."""
+"""Variables of a script that hold arrays of the producer; all others hold results."""
 CANNOT_BE_WRITTEN = ("readonly", "broadcast")
 """Layouts whose arrays their own framework refuses to write."""
 
@@ -98,7 +98,7 @@ class Subject:
 
     @property
     def array_text(self) -> str:
-        """``float32 1024x1024 of torch``, with what is unusual about it."""
+        """``float32 1024x1024 of torch``, with an unusual layout or device."""
         case = self.result.case
         layout = "" if case.layout == "C" else f", layout {case.layout}"
         device = "" if case.device == "cpu" else f", on {case.device}"
@@ -106,20 +106,20 @@ class Subject:
 
     @property
     def writable(self) -> bool:
-        """Whether a write to the source shows, and the producer can be told to do it."""
+        """Whether the producer can write the source, and the write shows."""
         can = not self.is_own and self.result.case.layout not in CANNOT_BE_WRITTEN
         return can and self.has("write", "x")
 
     def as_made(self, evidence: Evidence) -> Subject:
-        """The conversion of the array that an instrument made, if it says which."""
+        """Return the conversion of the array that an instrument made, if it has one."""
         shape, code = evidence.created_shape or self.shape, evidence.code or self.code
         return replace(self, shape=shape, code=code)
 
     def create(self, word: str | None = None) -> str:
-        """Text that makes ``x`` as it was in a process in which the result was ``word``.
+        """Return text that makes ``x`` as in a process in which the result was ``word``.
 
-        Contiguous arrays of some frameworks begin at any address; where that tells a view from a
-        copy, ``x`` is made at an address of the kind that was seen.
+        Contiguous arrays of some frameworks begin at any address. If that decides between view and
+        copy, ``x`` begins at such an address as was seen.
         """
         owned, looked = self.result.ownership, self.result.alignment
         if word is None and owned is not None and looked is not None and looked.says("dependent"):
@@ -131,12 +131,12 @@ class Subject:
         return self._made(layout, self.result.case.layout)
 
     def create_as(self, layout: str) -> str:
-        """Text that makes ``x`` in another layout; a recipe leaves out what is that of its own."""
+        """Return text that makes ``x`` in another layout; a recipe leaves out its own layout."""
         own = self.result.case.layout
         return self._made(layout, own if layout == "aligned" and own != "sliced" else "")
 
     def create_by(self, evidence: Evidence) -> str:
-        """Text that makes ``x`` as an instrument made it, else as the case did."""
+        """Return text that makes ``x`` as an instrument made it, else as the case did."""
         return self.create() if evidence.create is None else plain(evidence.create)
 
     def _alignment(self, word: str | None) -> float | None:
@@ -148,7 +148,7 @@ class Subject:
         return next((look.alignment_bytes for _, look in places if look.verdict == word), None)
 
     def _made(self, *layouts: str) -> str:
-        """By the text of the first of ``layouts`` that has one."""
+        """Return the text of the first of ``layouts`` that has one."""
         texts = [self.recipe.create[name] for name in layouts if self.recipe.create.get(name)]
         if not texts:
             raise NoReproducer("the session does not say how the array was made")
@@ -168,7 +168,7 @@ def subject(
 
 @dataclass(frozen=True)
 class Effect:
-    """What a script shows: what the conversion ``does`` in words, and how.
+    """A script that shows what the conversion ``does``.
 
     ``body`` returns whether the problem is there. A ``child`` converts in a process of its own, and
     ends with exit code 0 if there is no problem. ``subject`` is the case with the array it makes.
@@ -185,11 +185,11 @@ class Effect:
 
 
 Show = Callable[[Subject], Effect]
-"""From a finding's clearest case to what a script shows."""
+"""Makes the script of a finding from its clearest case."""
 
 
 def shows(does: str, template: str) -> Show:
-    """Show by a plain template that the conversion ``does`` this."""
+    """Show by a template without further texts that the conversion ``does`` this."""
     return lambda subject: subject.shown(does, template)
 
 
@@ -199,11 +199,11 @@ def timed(function):
     return min(Timer(function).repeat(5, calls)) / calls * 1e6
 """
 HYSTERESIS = 2
-"""A time that a rule calls longer from so many times on is gone only below half of that."""
+"""A script finds a longer time down to half of the rule's limit."""
 
 
 def function(name: str, subject: Subject) -> str:
-    """A function that converts ``x``, waits for the result and returns it."""
+    """Return source of a function that converts ``x``, waits for the result and returns it."""
     if not subject.idiom("wait", "y"):
         return f"def {name}():\n    return {subject.code}\n"
     return subject.filled("def <name>():\n    <convert of y>\n    return y\n", name=name)
@@ -213,9 +213,9 @@ LOOK = """
 addresses = <address of x>, <address of y>
 print("x is at %#x, y at %#x" % addresses)
 """
-"""Looks whether ``y`` is a view: then both addresses are the same."""
+"""Compares the addresses: those of a view are the same."""
 CHILD_LIMIT_S = 150
-"""For a whole process, its imports and the array included."""
+"""For a whole process, with its imports and the array."""
 IN_CHILD = """
 child = multiprocessing.Process(target=convert, daemon=True)
 child.start()
@@ -228,5 +228,5 @@ return child.exitcode != 0
 
 
 def in_child(does: str, subject: Subject, child: str, limit_s: int = CHILD_LIMIT_S) -> Effect:
-    """An effect whose conversion may end its process."""
+    """Return an effect whose conversion may end its process."""
     return Effect(does, subject.filled(IN_CHILD, limit=str(limit_s)), subject, child)

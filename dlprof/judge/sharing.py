@@ -1,4 +1,4 @@
-"""View or copy? Rules on copies of some arrays only, on promises, and on torn copies."""
+"""Rules on copies of some arrays only, on broken promises, and on torn copies."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class Limits(NamedTuple):
         return {"copy_alignment_bytes": self.copied, "view_alignment_bytes": self.viewed}
 
     def where(self, word: str) -> str:
-        """``is aligned to 64 bytes (a copy at 16)``: where it is a ``view``, or a ``copy``.
+        """Return ``is aligned to 64 bytes (a copy at 16)``, the addresses of a view or a copy.
 
-        The limit is somewhere between the two, so that both are named.
+        The limit lies between the two numbers.
         """
         isnt = "" if word == "view" else "not "
         return f"is {isnt}aligned to {self.viewed:.0f} bytes (a copy at {self.copied:.0f})"
 
 
 def _limits(cases: Iterable[CaseView]) -> Limits | None:
-    """The alignments that separate copies from views in all processes; None if none do."""
+    """Return the alignments that separate copies from views; None if a process contradicts."""
     found: dict[str, list[float]] = {word: [] for word in WORDS}
     for case in cases:
         for word, evidence in case.kinds_seen:
@@ -70,14 +70,14 @@ def _limits(cases: Iterable[CaseView]) -> Limits | None:
 
 
 def _but_layout(case: CaseView) -> tuple[object, ...]:
-    """The array that was converted, and how, without its layout."""
+    """Return the path and the array without its layout."""
     found = case.result.case
     return (*case.pair, found.export, found.import_, found.shape, found.dtype, found.device)
 
 
 Contrast = tuple[CaseView | None, Limits | None]
-"""Why a case is copied: the same path as a view of another array, and the alignments that differ.
-There is no such view if one case was both. Without alignments the layout decides."""
+"""The same path as a view of another array, and the alignments that differ. There is no view if one
+case was both. Without alignments the layout decides."""
 
 LAYOUT = """
 def is_view(x):
@@ -118,7 +118,7 @@ def show_layout_copy(subject: Subject) -> Effect:
     times=True,
 )
 def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
-    """It copies this layout or alignment only: elsewhere the same path is a view."""
+    """The path copies this layout or alignment only; else it is a view."""
     views = by(
         (case for case in cases.cases if case.kind == "view" and case.ready is not None),
         _but_layout,
@@ -169,7 +169,7 @@ def _contrast(
                 return view, None
             if contrast := _by_alignment([case, view], view):
                 return contrast
-    # What the instrument *alignment* saw: this path with aligned memory, as a view.
+    # The instrument *alignment* may have seen a view of aligned memory.
     is_tried = case.by_address is not None and is_contiguous(case)
     return _by_alignment([case]) if is_tried else None
 
@@ -210,7 +210,7 @@ def show_promise_broken(subject: Subject) -> Effect:
 
 
 def _is_broken(case: CaseView) -> bool:
-    """Whether the documentation's word was not kept, here or at another address."""
+    """Whether the documentation's promise was broken, here or at another address."""
     elsewhere = case.promise == "copy" and "view" in case.words_by_address
     return bool(case.broken_promises) or elsewhere
 
@@ -270,7 +270,7 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _promise_text(result: Result) -> str:
-    """Who promises what. Of a user's own call only the keyword is known."""
+    """Return the promise and its source; a user's own call has a keyword only."""
     if result.case.import_ == STATEMENT:
         asks = "forbids" if result.case.promise == "view" else "asks for"
         return f"its keyword {asks} a copy"
@@ -284,7 +284,7 @@ def _is_harmless(case: CaseView) -> bool:
 
 
 def _as_promised(cases: Cases, case: CaseView) -> CaseView | None:
-    """A path that keeps the word: wherever the source begins, if there is such a path."""
+    """Return a path that keeps the promise, at any address if there is such a path."""
     if case.promise == "copy":
         return cases.replacement(case)
 
@@ -312,9 +312,7 @@ def _advice(cases: Cases, found: Sequence[CaseView], other: CaseView | None) -> 
 
 
 UNALIGNED, COPIED = "x is not aligned", "x is copied"
-"""Sources of which alone copies were torn: no torn copy of aligned memory was seen; or the results
-of others are views.
-"""
+"""Conditions of a torn copy: none of aligned memory was seen, or other results are views."""
 TORN = """
 copies, torn = 0, False
 end = perf_counter() + 20
@@ -333,8 +331,8 @@ return torn
 
 
 def show_torn_copy(subject: Subject) -> Effect:
-    """If the address decides whether it is a copy, the case's own array is made at one that is
-    copied, if it is large enough; else the array of which a process saw a torn copy.
+    """Make the case's own array at an address that is copied, if the address decides and the array
+    is large enough. Else make the array whose copy was torn.
     """
     owned, size = subject.result.ownership, number(subject.finding, "size_bytes") or 0
     if owned and owned.verdict == "varies" and CaseView(0, subject.result).size_bytes >= size:
@@ -377,7 +375,6 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
         advice = "Wait for the result before you write x."
         if only_where == COPIED:
             advice = "Do not write x while you use the result: it may be a view."
-        # Not only was it whole when it was tried: it is safe.
         whole = replacements(
             cases,
             found,
@@ -388,7 +385,7 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
         yield finding(
             found,
             ("returns before it finishes reading x", "return before they finish reading x"),
-            # A race that was not seen may be there: aligned copies were whole when tried.
+            # Aligned copies were whole when tried, which does not exclude a race.
             f"(seen only where {only_where})" if only_where == UNALIGNED else "",
             evidence={"size_bytes": size or None, "only_where": only_where or None},
             more=(f"Seen only where {only_where}. " if only_where == COPIED else "")
@@ -399,13 +396,13 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _is_whole(case: CaseView) -> bool:
-    """Whether no copy changed with a write after the call had returned."""
+    """Whether no write after the call changed a copy."""
     look = case.result.early_write
     return look is not None and look.says("safe") and not has_gap(case, "early_write")
 
 
 def _only_where(case: CaseView) -> str:
-    """The sources of which alone copies of the case were torn; empty for any."""
+    """Return the condition of torn copies; empty if there is none."""
     torn = _torn(case)
     looks = [look for _, one in seen(case.result.early_write) for look in _looks(one)]
     words = {word for word, _ in case.kinds_seen} | {word for _, word in looks}
@@ -416,16 +413,16 @@ def _only_where(case: CaseView) -> str:
 
 
 def _torn(case: CaseView) -> list[EarlyWrite]:
-    """The evidence of the processes that saw a torn copy."""
+    """Return the evidence of the processes that saw a torn copy."""
     return [evidence for word, evidence in seen(case.result.early_write) if word == "unsafe"]
 
 
 def _looks(evidence: EarlyWrite) -> list[tuple[str, str]]:
-    """Sizes in bytes and what was seen, of aligned sources and of others."""
+    """Return sizes in bytes and their verdicts, for aligned sources and others."""
     return [*(evidence.sizes_bytes or {}).items(), *(evidence.unaligned_bytes or {}).items()]
 
 
 def _torn_bytes(case: CaseView) -> int:
-    """The smallest size at which a torn copy was seen by the first process; 0 if not known."""
+    """Return the smallest torn size that the first process saw; 0 if it is not known."""
     looks = [look for evidence in _torn(case)[:1] for look in _looks(evidence)]
     return min((int(size) for size, what in looks if what == "torn"), default=0)

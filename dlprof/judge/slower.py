@@ -1,4 +1,4 @@
-"""Whether one time of a session is longer than another, and that is no noise."""
+"""Comparison of two times of one session."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dlprof.runner.session import TimeMeasure
 def clearly_longer(
     longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
 ) -> bool:
-    """Whether ``longer`` takes ``ratio`` times as long and ``gap_ns`` more, and that is no noise.
+    """Whether ``longer`` clearly takes ``ratio`` times as long and ``gap_ns`` more.
 
     Its interval must lie above that of ``shorter``, or it must take ``ratio`` times as long in
     every process that measured both. Without intervals the ratio must be larger. Its fastest sample
-    must bear it out: other programs only ever add time.
+    must confirm it: other programs only ever add time.
     """
     if longer is None or shorter is None or shorter.median_ns <= 0:
         return False
@@ -38,13 +38,13 @@ def clearly_longer(
 def longer_by_itself(
     longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
 ) -> bool:
-    """The same, if both times are known."""
+    """Whether it is clearly longer, and both times are known."""
     known = is_known(longer) and is_known(shorter)
     return known and clearly_longer(longer, shorter, ratio, gap_ns)
 
 
 def is_too_fast_to_copy(case: CaseView) -> bool:
-    """Whether a copy takes less time than all of its bytes need: then it has not copied them all.
+    """Whether a copy is too fast to have copied all its bytes.
 
     The reference copies as many bytes in the same process, on all processors. A broadcast array,
     whose one row is read from a cache, and a copy of another dtype are not judged.
@@ -66,8 +66,8 @@ def saved_ns(case: CaseView, other: CaseView | None) -> float:
 
 
 def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> float:
-    """By how much ``longer`` takes longer at least: from interval to interval, or in every process
-    that measured both; by its fastest sample if there is one process only.
+    """Return the least difference: between the intervals, or in every process that measured both;
+    of the fastest sample if there is one process only.
     """
     if longer is None or shorter is None or not (is_known(longer) and is_known(shorter)):
         return 0.0
@@ -81,8 +81,7 @@ def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> 
 
 
 def _longer_in_every_process(longer: TimeMeasure, shorter: TimeMeasure, ratio: float) -> bool:
-    # A load of the machine makes the processes differ, and so the intervals wide; but both are
-    # measured in each process, and it slows both.
+    # Load makes the intervals wide, but it slows both paths of a process.
     long, short = _known_medians(longer), _known_medians(shorter)
     ratios = [long[round_] / short[round_] for round_ in long.keys() & short.keys()]
     return len(ratios) >= thresholds.LEAST_PROCESSES and min(ratios) >= ratio

@@ -1,29 +1,28 @@
-"""Every number on which a rule decides, with its reason. Times in ns, sizes in bytes.
+"""The limits of all rules, with their reasons. Times in ns, sizes in bytes.
 
-The instruments have thresholds of their own, which decide on a verdict; these decide on what a
-verdict or a time is worth.
+Instruments have limits of their own for their verdicts.
 """
 
 from __future__ import annotations
 
 SLOW_RATIO = 2.0
 """A path is slow from twice the time of another on. Views repeat within 4 % from process to
-process, but which of two nearly equal ways is faster changes with every release."""
+process, but the faster of two nearly equal paths changes with every release."""
 
 SLOW_GAP_NS = 1_000.0
 """...and from 1 us more. Less is lost in the call around it."""
 
 LEAST_RATIO = 1.5
-"""...and only if its fastest sample of all still takes so many times the other's median. Foreign
-load, page faults and scheduling only ever add time: what was fast once is not slow by itself."""
+"""...and only if its fastest sample is still longer than the other's median by this ratio. Other
+programs, page faults and scheduling only ever add time: a path that was fast once is not slow."""
 
 LEAST_PROCESSES = 3
-"""So many processes at least must agree on a ratio where the intervals do not settle it."""
+"""Least number of processes that must agree on a ratio if the intervals overlap."""
 
 UNREPEATED_RATIO = 30.0
-"""Without an interval (one process only) so large a ratio is asked for instead: copies of one array
-took 110 us in one process and 3.3 ms in another. The fastest sample of all must take so long, too:
-threads that wait for a processor made most samples of one process 165 times its fastest."""
+"""Least ratio without an interval (one process only): copies of one array took 110 us in one
+process and 3.3 ms in another. The fastest sample must reach it too: threads that wait for a
+processor made most samples of one process 165 times its fastest."""
 
 COSTLY_GAP_NS = 10_000.0
 """From 10 us per call on, the time of a kernel launch or two, a slow way is worth a warning; below
@@ -37,18 +36,18 @@ ASYMMETRIC_GAP_NS = 10_000.0
 """...and from 10 us more, for the reason of :data:`COSTLY_GAP_NS`."""
 
 EARLY_RATIO = 3.0
-"""A result that is ready so many times later than the call returned was returned early. Waiting for
-what is there costs as much again as a cheap call, and is taken off only by and large."""
+"""A result that is ready this many times later than the call was returned early. A wait for a
+finished result costs as much as a cheap call, and is subtracted only roughly."""
 
 EARLY_GAP_NS = 20_000.0
 """...and this much later: a thread that is woken up takes about 10 us."""
 
 ALIGNED_BYTES = 64
-"""No framework is known to ask for more than a cache line: what begins there is aligned."""
+"""No framework is known to need more than a cache line."""
 
 AMPLIFIED_ARRAYS = 1.75
-"""A peak of so many arrays is two. A copy needs one at its peak; the peak is the middle of two
-repeats, so that 1.5 means that only one of them needed two."""
+"""A peak of this many arrays counts as two. A copy needs one. The peak is the middle of two
+repeats, so 1.5 means that only one of them needed two."""
 
 LEAN_ARRAYS = 1.25
 """A path that needs no more than this needs one array; pages of other kinds add a few percent."""

@@ -1,4 +1,4 @@
-"""Does it wait, and for what? Rules on ordering and on results that come late."""
+"""Rules on waiting, ordering and results that come late."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def show_device_sync(subject: Subject) -> Effect:
 
 
 def _queue(subject: Subject, behind: str, verdict: str) -> str:
-    """Source and conversion; then ``behind``, beside longer and longer queues of work."""
+    """Return a body that runs ``behind`` with longer and longer queues of work."""
     texts = subject.recipe.queue
     if "enqueue" not in texts:
         raise NoReproducer("the session does not say how work is queued")
@@ -118,7 +118,7 @@ def _queue(subject: Subject, behind: str, verdict: str) -> str:
 
 
 def _on_streams(subject: Subject, body: str) -> str:
-    """The body with each framework on a stream of its own, if it was found so."""
+    """Return the body with each framework on its own stream, if it was found so."""
     if subject.finding.evidence.get("streams") != "own streams":
         return body
     sides = [name for name in "xy" if subject.has("own_stream", name)] or ["x"]
@@ -165,7 +165,7 @@ def device_sync(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _waits(cases: Cases, order: str, better: tuple[str, ...]) -> Iterator[FindingRecord]:
-    """The cases of an order, and the paths of a ``better`` one to replace them."""
+    """Find the cases of an order, and replacements with a ``better`` one."""
     others = {
         case.index: _ordered(cases, case, better) for case in cases.cases if case.order == order
     }
@@ -200,13 +200,13 @@ def _ordered(cases: Cases, case: CaseView, orders: tuple[str, ...]) -> CaseView 
 
 
 def _looks_cheap(case: CaseView) -> tuple[bool, float]:
-    """The cheaper a conversion looks, the clearer it shows what it waits for."""
+    """Rank by idle time: the cheaper a conversion looks, the clearer its wait shows."""
     idle = _idle_ns(case)
     return case.share is not None, -(math.inf if idle is None else idle)
 
 
 def _cost(case: CaseView) -> str:
-    """``2 us alone, 45 ms behind 45 ms of work``; without times ``40 % of the queue``."""
+    """Return ``2 us alone, 45 ms behind 45 ms of work``, or ``40 % of the queue``."""
     if case.result.untimed:
         return f"{case.share_text} of the queue" if case.share_text else ""
     if case.loaded is None:
@@ -217,7 +217,7 @@ def _cost(case: CaseView) -> str:
 
 
 def _idle_ns(case: CaseView) -> float | None:
-    """The time without a queue, if the same array was converted behind one."""
+    """Return the time without a queue, if the same array was converted behind one."""
     if case.result.ordering is not None and case.result.ordering.evidence.size_bytes:
         return None
     host = case.result.host_time
@@ -259,8 +259,8 @@ return wrong > idle or left > queue / 2
 
 
 def show_unordered(subject: Subject) -> Effect:
-    """A race that also waits shows by its values alone, and reused memory may hold the right ones.
-    So wrong values are left in the memory that the next array is likely to get.
+    """A race that also waits shows only by wrong values, and reused memory may hold the right ones.
+    So the script first leaves wrong values in the memory of the next array.
     """
     spoil = ""
     if subject.finding.evidence.get("waits") and subject.writable:
@@ -284,10 +284,9 @@ def show_unordered(subject: Subject) -> Effect:
     other_arrays=True,
 )
 def unordered(cases: Cases) -> Iterator[FindingRecord]:
-    """The result is not ordered after the work queued on its source: it can be without its values.
+    """The result is not ordered after the work queued on its source, and may lack its values.
 
-    The call may also wait for that work, and too late: such calls are a finding of their own,
-    which has the cost of the wait too.
+    A call that also waits, too late, is a finding of its own with the cost of the wait.
     """
     for found in cases.groups(_race, lambda case: _read_wrong(case.as_seen(*RACE)), RACE):
         worst = found[0].as_seen(*RACE)
