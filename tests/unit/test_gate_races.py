@@ -16,27 +16,43 @@ SAFE, UNSAFE = ({"verdict": word, "evidence": {}} for word in ("safe", "unsafe")
 
 
 class FakeSide:
-    """One case, whose early write shows when it was looked at again ``shows_after`` times."""
+    """Cases that are diagnosed one after the other, each in 1 s of ``clock``.
 
-    def __init__(self, verdict, shows_after=None):
-        self.verdict, self.shows_after = verdict, shows_after
+    A case shows its early write when it was looked at again ``shows_after`` times.
+    """
+
+    def __init__(self, verdict=None, shows_after=None, names="a", ownership=None, clock=None):
+        self.clock, self.names, self.shows_after = (
+            clock or SimpleNamespace(now=0.0),
+            names,
+            shows_after,
+        )
+        self.verdicts = {"early_write": verdict, "ownership": ownership}
+        self.left = set(range(len(names)))
         self.looks = 0
 
     def results(self):
-        return [timed("a", early_write=self.verdict)]
+        return [timed(name, **self.verdicts) for name in self.names]
+
+    def diagnose(self, only, is_over):
+        for number in sorted(self.left & only):
+            if not is_over():
+                self.left.remove(number)
+                self.clock.now += 1.0
+        return self.left & only
 
     def look_again(self, numbers, instrument, look):
         assert (numbers, instrument, look) == ({0}, "early_write", self.looks)
+        self.clock.now += 1.0
         self.looks += 1
         if self.looks == self.shows_after:
-            self.verdict = {"verdict": "varies", "processes": [SAFE, UNSAFE]}
+            self.verdicts["early_write"] = {"verdict": "varies", "processes": [SAFE, UNSAFE]}
 
     def side(self):
-        settings = SimpleNamespace(diagnose=False)
-        request = SimpleNamespace(settings=settings)
+        request = SimpleNamespace(settings=SimpleNamespace(diagnose=True))
         measurement = SimpleNamespace(results=self.results, request=request)
-        runner = SimpleNamespace(look_again=self.look_again)
-        return Side(measurement, runner, {key(self.results()[0].case): 0})
+        numbers = {key(result.case): number for number, result in enumerate(self.results())}
+        return Side(measurement, self, numbers)
 
 
 def suite_of(base, head):
@@ -57,38 +73,10 @@ def test_a_race_that_only_head_has_stays_one_after_all_looks():
     assert looked(FakeSide(SAFE), FakeSide(UNSAFE)) == (RACE_LOOKS - 1, 0)
 
 
-class SlowSide:
-    """Cases that are diagnosed one after the other, each in 1 s of ``clock``."""
-
-    def __init__(self, clock, names, verdict=None, ownership=None):
-        self.clock, self.names = clock, names
-        self.seen = {"early_write": verdict, "ownership": ownership}
-        self.left = set(range(len(names)))
-
-    def results(self):
-        return [timed(name, **self.seen) for name in self.names]
-
-    def diagnose(self, only, is_over):
-        for number in sorted(self.left & only):
-            if not is_over():
-                self.left.remove(number)
-                self.clock.now += 1.0
-        return self.left & only
-
-    def look_again(self, numbers, instrument, look):
-        self.clock.now += 1.0
-
-    def side(self):
-        request = SimpleNamespace(settings=SimpleNamespace(diagnose=True))
-        measurement = SimpleNamespace(results=self.results, request=request)
-        numbers = {key(result.case): number for number, result in enumerate(self.results())}
-        return Side(measurement, self, numbers)
-
-
 @pytest.mark.parametrize(("seconds", "left"), [(math.inf, 0), (8.0, 0), (4.0, 2), (0.0, 4)])
 def test_each_side_has_half_of_the_time_and_paths_that_it_had_none_for_are_known(seconds, left):
     clock = SimpleNamespace(now=0.0)
-    suite = suite_of(SlowSide(clock, "abcd"), SlowSide(clock, "abcd"))
+    suite = suite_of(*(FakeSide(names="abcd", clock=clock) for _ in range(2)))
     suite.diagnose(Budget(seconds, 0.0, lambda: clock.now))
     assert len(suite.undiagnosed) == left
     assert suite.diagnosis_s == clock.now == 2.0 * (4 - left)
@@ -97,7 +85,7 @@ def test_each_side_has_half_of_the_time_and_paths_that_it_had_none_for_are_known
 def test_a_view_on_one_side_and_a_copy_on_the_other_are_looked_at_however_late_it_is():
     clock = SimpleNamespace(now=0.0)
     words = [{"verdict": verdict, "evidence": {}} for verdict in ("view", "copy")]
-    sides = [SlowSide(clock, "a", ownership=words[0]), SlowSide(clock, "a", ownership=words[1])]
+    sides = [FakeSide(ownership=word, clock=clock) for word in words]
     suite = suite_of(*sides)
     suite.diagnose(Budget(0.0, 0.0, lambda: clock.now))
     assert [side.left for side in sides] == [set(), set()]
@@ -107,6 +95,6 @@ def test_a_view_on_one_side_and_a_copy_on_the_other_are_looked_at_however_late_i
 @pytest.mark.parametrize(("seconds", "looks"), [(math.inf, RACE_LOOKS), (4.0, 3)])
 def test_a_race_is_a_doubt_if_there_was_no_time_for_all_looks(seconds, looks):
     clock = SimpleNamespace(now=0.0)
-    suite = suite_of(SlowSide(clock, "a", SAFE), SlowSide(clock, "a", UNSAFE))
+    suite = suite_of(*(FakeSide(word, clock=clock) for word in (SAFE, UNSAFE)))
     suite.diagnose(Budget(seconds, 0.0, lambda: clock.now))
     assert suite.race_looks == looks
