@@ -1,7 +1,7 @@
-"""Ask a worker about a case, judge whether its answer counts, and keep it in the session file.
+"""Send cases to workers, decide whether an answer counts, and keep it in the session file.
 
-Whatever would become a finding, and whatever was refused or crashed after other conversions, is
-asked once more in a process that has converted nothing else. That answer counts.
+An answer that would become a finding, or a refusal or crash after other conversions, is
+measured once more in a process that has converted nothing else. That answer counts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EVERY_ROUND = (
 FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
 
 IN_TURNS = ("host_time", "ready_time", "device_time")
-"""The later rounds of a gate: the first has shown what each case is."""
+"""Later rounds of a gate: the first has given the verdicts."""
 
 UNTIMED = ("settings", "first_call", "ownership", "values", "handshake", "recipe")
 """A round without times."""
@@ -46,13 +46,13 @@ FIRST_STEP = (*STEP, "allocations")
 """A step of inference, which converts nothing. Counting takes long, so one round does it."""
 
 ALIGNMENT = ("alignment",)
-"""The diagnosis if the rest is not wanted. Without it a verdict holds only for the addresses that
-the processes happened to have. It took 2 to 13 ms for each path."""
+"""The diagnosis without ``--diagnose``. Without it a verdict holds only for the addresses that the
+processes happened to have. It took 2 to 13 ms for each path."""
 
 TRACE = ("trace",)
 
 SURVEY = ("recipe", "settings", "values", "ownership", "refusal")
-"""The survey: what one conversion shows."""
+"""The survey, which converts once."""
 
 IN_COMPANY = "after other conversions in the same process"
 
@@ -64,7 +64,7 @@ Turns = dict[str, int | None]
 
 
 class CaseClient:
-    """Asks workers about cases, and keeps their answers."""
+    """Sends cases to workers, and keeps their answers."""
 
     def __init__(self, settings: Settings, file: SessionFile, watcher: Watcher) -> None:
         self.settings = settings
@@ -80,7 +80,7 @@ class CaseClient:
         alone: bool = True,
         turns: Turns | None = None,
     ) -> Generator[Any, int | None, Outcome]:
-        """Ask for ``instruments``, by default for those of the round.
+        """Run ``instruments``, by default those of the round.
 
         With ``turns`` it yields a :class:`Stop` before each sample, and blocks between these. Else
         it yields the worker while it waits for it. ``alone`` if the worker has converted nothing
@@ -192,7 +192,7 @@ def status_of(outcome: Outcome) -> str:
 
 
 def suspicion(case: Case, outcome: Outcome) -> str:
-    """Return why a shared process's answer is asked again; empty if it counts.
+    """Return the reason to distrust an answer of a shared process; empty if it counts.
 
     In timed rounds several processes convert in different orders, so their verdicts stand.
     """

@@ -1,4 +1,4 @@
-"""Paths between two frameworks, the device of their arrays, and the cases made of them."""
+"""Pair exports with imports, choose the device of the arrays, and describe one case."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Path:
         return f"{self.export.name}->{self.import_.name}"
 
     def written(self, dtype: str, shape: tuple[int, ...]) -> str:
-        """The code for an array of this dtype and shape."""
+        """Return the code for an array of this dtype and shape."""
         exported = written(self.export.code, self.export.array, dtype, shape)
         return written(self.import_.code, exported, dtype, shape)
 
     @property
     def promise(self) -> str | None:
-        """What the documentation of both halves together promises: "copy", "view" or nothing.
+        """Return the documented result of both halves together: "copy", "view" or None.
 
-        One half that copies makes the whole a copy; a view needs two.
+        If one half copies, the whole is a copy. A view needs two.
         """
         ways = (self.export, self.import_)
         halves = ["view" if way.code == "{x}" else way.promise for way in ways]
@@ -53,8 +53,7 @@ class Path:
 class Case:
     """A path with a shape, dtype, layout and device.
 
-    One that is ``surveyed`` is converted once and looked at, and not timed; see
-    :mod:`dlprof.runner.survey`.
+    If it is ``surveyed``, it is converted once and not timed; see :mod:`dlprof.runner.survey`.
     """
 
     producer: ProbeInfo
@@ -82,11 +81,11 @@ class Case:
 
     @property
     def code(self) -> str:
-        """What a user would type for this array."""
+        """Return the text that a user would type for this array."""
         return self.path.written(self.dtype, tuple(self.shape))
 
     def record(self) -> dict[str, Any]:
-        """The case in the session's words."""
+        """Return the case as the session keeps it."""
         found = {
             "producer": self.producer.name,
             "export": self.path.export.name,
@@ -109,10 +108,10 @@ class Case:
 
 
 def paths(producer: ProbeInfo, consumer: ProbeInfo, device: str) -> list[Path]:
-    """Every export with every import that speaks its protocol, for a source array on ``device``.
+    """Return every export with every import that speaks its protocol, for arrays on ``device``.
 
-    Paths with the same code are one path: one with a promise, and then the protocol that the import
-    names first; a path whose code is the bare array converts nothing and is none.
+    Of paths with the same code, one with a promise is kept, and then the one whose protocol the
+    import names first. A path whose code is the bare array converts nothing, so it is left out.
     """
     found: dict[str, Path] = {}
     for export, import_ in product(producer.exports, consumer.imports):
@@ -145,7 +144,7 @@ def matches(path: Path, glob: str) -> bool:
 
 
 def choose(found: Iterable[Path], globs: Sequence[str]) -> list[Path]:
-    """The paths that any glob matches, by name (``tensor->from_dlpack``) or by code."""
+    """Return paths that match any glob, by name (``tensor->from_dlpack``) or by code."""
     return [path for path in found if not globs or any(matches(path, glob) for glob in globs)]
 
 
@@ -153,26 +152,25 @@ SIMULATE = "--device simulated shows ordering, waits and copies without a GPU"
 
 
 def choose_device(
-    producer: ProbeInfo, consumer: ProbeInfo, catalog: Catalog, asked: str
+    producer: ProbeInfo, consumer: ProbeInfo, catalog: Catalog, wanted: str
 ) -> tuple[str, str]:
-    """The device of the source array, and why.
+    """Return the device of the source array, and the reason.
 
-    cuda where both frameworks can own arrays there and this machine has one, else cpu, else the
-    only device the producer has. Raises :class:`Unmeasured` where ``asked`` cannot be had:
-    :class:`Unmeasured` where the machine lacks it.
+    ``auto`` is cuda if both frameworks can own arrays there and this machine has one, else cpu,
+    else the only device of the producer. Raises :class:`Unmeasured` if the ``wanted`` device cannot
+    be used here.
     """
     no_cuda = catalog.interpreter.get("no_cuda")
-    if asked == "cuda" and no_cuda:
+    if wanted == "cuda" and no_cuda:
         raise Unmeasured(f"cuda cannot be measured: {no_cuda}. {SIMULATE}")
     for probe in (consumer, producer):
-        if no_cuda and "cpu" not in probe.devices and (probe is consumer or asked == "auto"):
-            told = f"{probe.name} has arrays on cuda only, and {no_cuda}"
-            raise Unmeasured(f"{told}. {SIMULATE}")
-    if asked != "auto":
-        if asked not in producer.devices:
-            raise Unmeasured(f"{producer.name} has no arrays on {asked}")
+        if no_cuda and "cpu" not in probe.devices and (probe is consumer or wanted == "auto"):
+            raise Unmeasured(f"{probe.name} has arrays on cuda only, and {no_cuda}. {SIMULATE}")
+    if wanted != "auto":
+        if wanted not in producer.devices:
+            raise Unmeasured(f"{producer.name} has no arrays on {wanted}")
         own = producer.source.startswith("code:")
-        return asked, "where the setup made the array" if own else "asked for"
+        return wanted, "where the setup made the array" if own else "asked for"
     if no_cuda:
         return "cpu", no_cuda
     if "cuda" in producer.devices and "cuda" in consumer.devices:

@@ -1,4 +1,4 @@
-"""Progress of a run: what is measured now, how much is left, and how long it takes."""
+"""Show the progress of a run: the current case, and how much is left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Watcher:
     """Receives the progress of a run, and shows nothing."""
 
     def start(self, total: int, limit_s: float | None = None) -> None:
-        """Expect so many steps, or with a limit of time as many as fit."""
+        """Expect ``total`` steps, or with a limit of time as many as fit."""
 
     def case(self, case: Case, round_: int, stage: str) -> None: ...
     def step(self) -> None: ...

@@ -92,7 +92,7 @@ class Runner:
         """Paths without a diagnosis when the time was over, and all paths."""
         entries = (Entry(index, case) for index, case in enumerate(cases))
         self._plain = {entry.path: entry for entry in entries if is_plainest(entry.case)}
-        """The plain array of each path in the survey."""
+        """Plain arrays of the survey, by path."""
         self._diagnosed = _diagnosed(cases, settings)
         self._can_trace = can_trace
         self._pool = pool
@@ -144,7 +144,7 @@ class Runner:
         return self._undiagnosed() & only
 
     def look_again(self, only: set[int], instrument: str, look: int) -> None:
-        """Ask one instrument once more of some cases: a race shows only now and then.
+        """Run one instrument again for some cases: a race shows only now and then.
 
         ``look`` counts from 0. Each look is kept as a round of its own, after all others.
         """
@@ -171,7 +171,7 @@ class Runner:
                 yield from self._serve(path, round_, processes, turns, alone=True)
 
     def _confirm(self, group: Group, refused: Group, round_: int) -> Lane:
-        """Ask for refused cases in forks, and keep those that are refused there, too.
+        """Convert refused cases in forks, and keep those that are refused there, too.
 
         A process of its own takes seconds to import, and is needed for times alone.
         """
@@ -201,10 +201,10 @@ class Runner:
         turns: Turns | None = None,
         alone: bool = False,
     ) -> Generator[Any, int | None, Group]:
-        """Ask for cases, in a new process after each that can serve no more. Return the suspects.
+        """Measure cases, in a new process after each that can serve no more. Return the suspects.
 
         The first answer of a process counts, and any answer of a path ``alone``. A path that ends
-        or changes a shared process is asked alone from then on.
+        or changes a shared process is measured alone from then on.
         """
         waiting, suspects, lost, worker = list(entries), list[Entry](), 0, None
         is_limited = alone and entries[0].case.surveyed
@@ -291,10 +291,10 @@ class Runner:
         is_over: Callable[[], bool] = lambda: False,
         lane: int = 0,
     ) -> Generator[Any, int | None, Group]:
-        """Ask ``instruments`` of the cases that wait. Return those that were taken.
+        """Run ``instruments`` for the cases that wait. Return the cases that were taken.
 
-        A worker that dies after other cases says nothing: a new one is asked. One that dies of its
-        first case costs the instrument in which it died.
+        If a worker dies after other cases, its case is tried again in a new one. If it dies of its
+        first case, that costs the instrument in which it died.
         """
         taken: Group = []
         processes = self._forks(waiting, lane)
@@ -395,26 +395,26 @@ def _diagnosed(cases: Sequence[Case], settings: Settings) -> list[list[int]]:
     return [sorted(path, key=lambda i: cases[i].size_bytes == 0) for path in paths.values()]
 
 
-def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple[str, ...]:
-    """Add a worker's answer to ``whole``. Return the instruments that it did not get to.
+def take_over(whole: Outcome, outcome: Outcome, instruments: tuple[str, ...]) -> tuple[str, ...]:
+    """Add a worker's answer to ``whole``. Return the instruments that have not run.
 
-    A worker that was lost costs the instrument in which it was lost, and that is an answer: a
-    process that dies while it reads a result without its source proves that the result dangled.
+    If the worker was lost, the instrument in which that happened has an answer: a process that dies
+    while it reads a result without its source proves that the result dangled.
     """
-    whole.parts |= {name: part for name, part in outcome.parts.items() if name in asked}
+    whole.parts |= {name: part for name, part in outcome.parts.items() if name in instruments}
     whole.failures += outcome.failures
     whole.output = whole.output or (outcome.output if not outcome.alive else None)
     if outcome.alive and outcome.status == "ok":
         return ()
-    instrument = outcome.stage.partition(" ")[0]  # of the stage "lifetime after drop"
+    instrument = outcome.stage.partition(" ")[0]  # such as "lifetime after drop"
     measured = outcome.alive and outcome.status == "invalid"  # all of it, on a disturbed device
-    if measured or instrument not in asked:
+    if measured or instrument not in instruments:
         reason = outcome.reason or outcome.status
         whole.failures.append({"instrument": "diagnosis", "reason": reason})
         return ()
     whole.parts[instrument] = _lost_in(outcome)
     answered = {*whole.parts, *(failure["instrument"] for failure in whole.failures)}
-    return tuple(name for name in asked if name not in answered)
+    return tuple(name for name in instruments if name not in answered)
 
 
 def _lost_in(outcome: Outcome) -> dict[str, Any]:

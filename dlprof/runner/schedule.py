@@ -21,10 +21,10 @@ LEAST_SAMPLE_NS = 20_000_000
 MOST_LANES = 4
 """A case may be large, and each lane holds one."""
 CASES_OF_LANE = 8
-"""The fewest cases that are worth the import of another worker."""
+"""With fewer cases, another worker is not worth its import."""
 
 SERIES = ("loop cost", "host time", "idle wait", "ready time")
-"""The samples for which a worker takes turns, in order; see ``dlprof.worker.turns``."""
+"""Samples for which a worker takes turns, in order; see ``dlprof.worker.turns``."""
 
 
 class Entry(NamedTuple):
@@ -45,7 +45,7 @@ Item = TypeVar("Item")
 
 
 class Stop(NamedTuple):
-    """A stop before ``case`` is asked for, or with a ``series`` before one of its samples.
+    """A stop before ``case`` begins, or with a ``series`` before one of its samples.
 
     ``calls`` is the number of calls of the sample.
     """
@@ -143,8 +143,8 @@ def finish(all_lanes: Sequence[Lane]) -> None:
 
 def _wait(workers: Collection[WorkerClient]) -> None:
     """Wait until a worker says something, or until limits are to be checked."""
-    said = select.poll()
+    ready = select.poll()
     for worker in workers:
         for pipe in worker.pipes:
-            said.register(pipe, select.POLLIN)
-    said.poll(POLL_S * 1000)
+            ready.register(pipe, select.POLLIN)
+    ready.poll(POLL_S * 1000)

@@ -1,4 +1,4 @@
-"""The user's folder for the last sessions, if no file is named for them."""
+"""Keep the last sessions in a folder of the user, if no file is named for them."""
 
 from __future__ import annotations
 

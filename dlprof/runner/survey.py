@@ -1,7 +1,7 @@
-"""The arrays of the survey: small ones, of every dtype, layout and kind of shape.
+"""List the arrays of the survey: small ones, of every dtype, layout and kind of shape.
 
 Most bugs of conversions sit off the contiguous float32 path. One call shows them, so that a wide
-look at small arrays costs little beside the times of one large array.
+look at small arrays costs little next to the times of one large array.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from dlprof.runner.pairing import Case
 from dlprof.runner.session import CaseRecord
 
 SHAPE = (6, 10)
-"""Of two axes, so that rows and columns can be mistaken; even, for every second element."""
+"""Two axes, so that rows and columns can be mistaken; even, for every second element."""
 PLAIN = {"cpu": "aligned", "cuda": "C"}
 """The layout of most arrays, by device. An allocator on the host begins small arrays anywhere, and
 some imports are a view of aligned memory only."""
 ONE_ELEMENT_OFF = ("int8", "float64", "complex128")
-"""Dtypes of one, 8 and 16 bytes: so many bytes from an aligned address the array begins."""
+"""Dtypes of 1, 8 and 16 bytes. The array begins one element off an aligned address."""
 CROSSED = (
     *(("F", "complex64"), ("F", "float64"), ("strided", "int8"), ("strided", "complex64")),
     *(("broadcast", "int8"), ("readonly", "int64"), ("reversed", "int64")),
@@ -37,9 +37,9 @@ CUBE = (2, 3, 4)
 
 
 def arrays(flags: Iterable[str], device: str) -> Iterator[ArraySpec]:
-    """The arrays that each path is given once; ``flags`` are those that the producer knows.
+    """Yield the arrays that each path converts once; ``flags`` are those of the producer.
 
-    The plain one is first: what it shows is known when another is refused.
+    The plain one is first: its answer is known when another is refused.
     """
     plain = PLAIN[device]
     layouts = [layout for layout in LAYOUTS if layout not in PLAIN.values()]
@@ -62,7 +62,7 @@ class Label(NamedTuple):
     axis: str
     name: str
     dtype: str = ""
-    """Of an array that is not aligned, and of a layout or shape of another dtype than float32."""
+    """Set for an unaligned array, and for a layout or shape with a dtype other than float32."""
 
 
 UNALIGNED = "unaligned arrays"
@@ -70,7 +70,7 @@ PLAINEST = Label("dtypes", "float32")
 
 
 def is_plainest(case: Case) -> bool:
-    """Whether it is the survey's first conversion of its path."""
+    """Whether this is the survey's first conversion of its path."""
     array = case.shape, case.dtype, case.layout
     return case.surveyed and array == (SHAPE, PLAINEST.name, PLAIN[case.device])
 

@@ -112,10 +112,10 @@ class Process(Model):
 
 
 class Trace(Model):
-    """The conversions of a program. All times count from its start.
+    """Conversions of a program. All times count from its start.
 
     ``timeline`` has begin, end, row, time and process: what the calls of a row took meanwhile.
-    ``events`` has begin, duration, row, process and thread of single conversions, if asked for.
+    ``events`` has begin, duration, row, process and thread of single conversions, if requested.
     ``sources`` has numbered lines of each file around its rows.
     """
 
@@ -137,7 +137,7 @@ class Trace(Model):
 
 @dataclass(frozen=True)
 class Program:
-    """What to run, as after ``python``; ``include`` names packages whose lines count as own."""
+    """A command as after ``python``; ``include`` names packages whose lines count as own."""
 
     words: tuple[str, ...]
     as_module: bool = False
@@ -156,14 +156,14 @@ def trace(program: Program) -> Trace:
     if not (program.as_module or Path(name).is_file() or Path(name, "__main__.py").is_file()):
         raise UsageError(f"there is no file {name or repr(name)}; -m runs a module")
     with TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True) as folder:
-        asked = {
+        options = {
             "folder": folder,
             "include": program.include,
             "events": program.events,
             "as_module": program.as_module,
         }
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
-        command = [sys.executable, *flags, MAIN, json.dumps(asked)]
+        command = [sys.executable, *flags, MAIN, json.dumps(options)]
         variables: Mapping[str, str] = os.environ
         if program.simulated:
             simulated = {**os.environ, **environment.variables(program.simulated)}

@@ -1,4 +1,4 @@
-"""A worker process, seen from the parent: start it, ask it, and outlive it."""
+"""Start a worker process, send it requests, and survive its crashes and hangs."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ TAIL_BYTES = 16_000
 IMPORT_LIMIT_S = 180.0
 """Frameworks may compile or initialize a device at import."""
 IMPORTING = ("start", "import")
-"""The stages to which this limit applies."""
+"""Stages with this limit."""
 POLL_S = 0.05
 FORK_LIMIT_S = 20.0
 STACKS_LIMIT_S = 2.0
 KILL_LIMIT_S = 5.0
 DRAIN_READS = 64
-"""Reads of the pipes of a dead worker. A process that it started may still write."""
+"""Reads of the pipes of a dead worker: a process that it started may write forever."""
 
 OnStage = Callable[[str], None]
 
@@ -61,16 +61,16 @@ class Outcome:
     output: str | None = None
     alive: bool = True
     lost: Lost | None = None
-    """How the worker ended; None if it lives, or if memory ran out."""
+    """The end of the worker; None if it lives, or if memory ran out."""
 
 
 class WorkerClient:
     """A worker that serves one request at a time: a :class:`Worker`, or a recording."""
 
     turn = ""
-    """The series for whose next sample the worker waits; empty if it does not wait."""
+    """The series of the next sample if the worker waits for its turn, else empty."""
     calls = 0
-    """The number of calls of that sample."""
+    """Calls of that sample."""
     pipes: Iterable[int] = ()
     """File descriptors that are readable when the worker says something."""
     has_ended = False
@@ -107,7 +107,7 @@ class WorkerClient:
         raise NotImplementedError
 
     def go(self, calls: int | None = None) -> None:
-        """Let a worker take its turn, with a sample of so many calls; None if it may choose."""
+        """Let a worker take its turn, with a sample of ``calls`` calls; None if it may choose."""
 
     def close(self) -> None:
         """End the worker and all processes that it started."""
@@ -150,19 +150,18 @@ class Worker(WorkerClient):
                 os.close(fd)
         self._selector = selectors.DefaultSelector()
         for fd in (self._replies, self._output):
-            os.set_blocking(fd, False)
             self._selector.register(fd, selectors.EVENT_READ)
         self._tail = b""
         self._pending = b""
         self._last_id = 0
         self._oom_kills = 0
-        self._heard = Outcome("crashed", None)
+        self._outcome = Outcome("crashed", None)
         self._limit_s = IMPORT_LIMIT_S
         self._deadline = 0.0
         self._is_closed = False
 
     def send(self, request: Mapping[str, Any]) -> None:
-        self._heard = Outcome("crashed", None)
+        self._outcome = Outcome("crashed", None)
         self._last_id += 1
         self._tail = b""
         self._oom_kills = oom_kills()
@@ -173,20 +172,21 @@ class Worker(WorkerClient):
     def poll(
         self, limit_s: float, on_stage: OnStage | None = None, wait_s: float = 0.0
     ) -> Outcome | None:
-        ended = self.has_ended
-        for message in self._rest() if ended else self._messages(wait_s):
+        has_ended = self.has_ended
+        for message in self._last_messages() if has_ended else self._messages(wait_s):
             if "done" in message:
-                self._heard.status = str(message["done"])
-                self._heard.reason = message.get("reason")
-                return self._heard
+                self._outcome.status = str(message["done"])
+                self._outcome.reason = message.get("reason")
+                return self._outcome
+            is_importing = self._outcome.stage in IMPORTING
+            self._record(message)
             if "stage" in message:
-                if self._heard.stage in IMPORTING and message["stage"] not in IMPORTING:
+                if is_importing and self._outcome.stage not in IMPORTING:
                     self._begin_limit(limit_s)
                 if on_stage is not None:
-                    on_stage(str(message["stage"]))
-            self._record(message)
-        if ended:
-            return self._died()
+                    on_stage(self._outcome.stage)
+        if has_ended:
+            return self._crashed()
         if not self.turn and time.monotonic() > self._deadline:
             return self._timed_out()
         return None
@@ -222,49 +222,43 @@ class Worker(WorkerClient):
     def _record(self, message: Mapping[str, Any]) -> None:
         """Note a stage, a turn, a part, or a failure."""
         if "stage" in message:
-            self._heard.stage = str(message["stage"])
+            self._outcome.stage = str(message["stage"])
         if "turn" in message:
             self.turn, self.calls = str(message["turn"]), int(message.get("calls") or 0)
         value = message.get("value")
         if message.get("part") == "failed" and isinstance(value, dict):
-            self._heard.failures.append(value)
+            self._outcome.failures.append(value)
         elif "part" in message and value is not None:
-            self._heard.parts[str(message["part"])] = value
+            self._outcome.parts[str(message["part"])] = value
 
     def _messages(self, wait_s: float = POLL_S) -> list[dict[str, Any]]:
         """Return the messages about the current request since the last look."""
         for key, _ in self._selector.select(wait_s):
-            self._read(key.fd)
+            data = os.read(key.fd, 1 << 16)
+            if not data:
+                self._selector.unregister(key.fd)
+            elif key.fd == self._replies:
+                self._pending += data
+            else:
+                self._tail = (self._tail + data)[-TAIL_BYTES:]
         *lines, self._pending = self._pending.split(b"\n")
         messages = [_message(line) for line in lines]
         return [message for message in messages if message.get("id") == self._last_id]
 
-    def _rest(self) -> list[dict[str, Any]]:
+    def _last_messages(self) -> list[dict[str, Any]]:
         """Return all messages that a dead worker left."""
         return [message for _ in range(DRAIN_READS) for message in self._messages(0)]
 
-    def _read(self, fd: int) -> None:
-        try:
-            data = os.read(fd, 1 << 16)
-        except BlockingIOError:
-            return
-        if not data:
-            self._selector.unregister(fd)
-        elif fd == self._output:
-            self._tail = (self._tail + data)[-TAIL_BYTES:]
-        else:
-            self._pending += data
-
-    def _died(self) -> Outcome:
+    def _crashed(self) -> Outcome:
         code = self.process.wait()
         if code == -signal.SIGKILL and oom_kills() > self._oom_kills:
-            self._heard.status = "skipped"
-            self._heard.reason = f"killed: out of memory during {self._heard.stage}"
-            return self._ended(None)
-        return self._ended(_ending(code))
+            self._outcome.status = "skipped"
+            self._outcome.reason = f"killed: out of memory during {self._outcome.stage}"
+            return self._lost(None)
+        return self._lost(_ending(code))
 
     def _timed_out(self) -> Outcome:
-        self._heard.status = "timeout"
+        self._outcome.status = "timeout"
         # The faulthandler of the worker writes where each of its threads is.
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGABRT)
@@ -272,15 +266,15 @@ class Worker(WorkerClient):
         while not self.has_ended and time.monotonic() < deadline:
             self._messages()
         limit_s = round(self._limit_s, 1)
-        return self._ended(Lost(how=f"no answer within {limit_s:g} s", limit_s=limit_s))
+        return self._lost(Lost(how=f"no answer within {limit_s:g} s", limit_s=limit_s))
 
-    def _ended(self, lost: Lost | None) -> Outcome:
-        outcome = self._heard
+    def _lost(self, lost: Lost | None) -> Outcome:
+        outcome = self._outcome
         if lost is not None:
             outcome.lost = lost.model_copy(update={"stage": outcome.stage})
             outcome.reason = str(outcome.lost)
         end(self.process)
-        self._rest()
+        self._last_messages()
         lines = self._tail.decode("utf-8", "replace").splitlines()
         # Not the faulthandler's long list of extension modules.
         kept = [line for line in lines if not line.startswith("Extension modules: ")]
