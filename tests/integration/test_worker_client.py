@@ -2,7 +2,6 @@
 
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -142,12 +141,3 @@ def test_a_case_that_the_kernel_ends_for_memory_is_skipped(worker, monkeypatch, 
     outcome = worker.ask(case(tmp_path, "import os; os.kill(os.getpid(), 9)"), 60.0)
     assert (outcome.status, outcome.lost) == ("skipped", None)
     assert "out of memory" in outcome.reason
-
-
-def test_a_worker_that_has_imported_is_not_waited_for_again(monkeypatch):
-    monkeypatch.setattr(worker_client, "IMPORT_LIMIT_S", 10.0)
-    with closing(worker_client.Pool(sys.executable, {})) as pool:
-        pool.load("kind", [])
-        pool.wait(10.0)
-        pool.wait(10.0)
-        assert pool.has_loaded("kind")

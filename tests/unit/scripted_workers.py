@@ -9,16 +9,14 @@ from dlprof.runner.worker_client import Outcome
 
 @dataclass
 class Workers:
-    """All workers of a run, by the imports or instruments that befall them something.
+    """All workers of a run. Fields name the imports or instruments with a fault.
 
-    ``asked`` has the imports that each process was asked for. ``dies`` end their worker, and so
-    does ``dies_of_dtype``;
-    ``dies_in_company`` only if it served another case before; after ``poisons`` it dies before it
-    begins the next case. After ``spoils`` it refuses all others. Refusals of ``jams`` break a path
-    that converted before. A conversion ``gives`` further parts. The values of ``wrong`` are wrong,
-    and those of what ``corrupts`` names after the import that does it. What is asked for
-    ``refused_with`` instruments is refused, and ``failed_in`` ones raise. ``fatal`` instruments end
-    their worker, and in ``stopped`` ones the user stops the run.
+    ``asked`` has the imports that each process served. ``dies`` end their worker, and so does
+    ``dies_of_dtype``; ``dies_in_company`` only after another case. After ``poisons`` the worker
+    dies before it begins the next case, and after ``spoils`` it refuses all others. Refusals of
+    ``jams`` break a path that converted before. A conversion ``gives`` further parts. An import in
+    ``corrupts`` makes the values of another one wrong. ``fatal`` instruments end their worker, and
+    the user stops the run in ``stopped`` ones.
     """
 
     dies: set = field(default_factory=set)
@@ -28,24 +26,18 @@ class Workers:
     refuses: set = field(default_factory=set)
     spoils: set = field(default_factory=set)
     jams: set = field(default_factory=set)
-    wrong: set = field(default_factory=set)
     gives: dict = field(default_factory=dict)
     corrupts: dict = field(default_factory=dict)
-    refused_dtypes: set = field(default_factory=set)
-    refused_with: set = field(default_factory=set)
     changes_settings: set = field(default_factory=set)
     hangs_at_import: set = field(default_factory=set)
     fatal: set = field(default_factory=set)
-    failed_in: set = field(default_factory=set)
     stopped: set = field(default_factory=set)
-    dies_of_imports: bool = False
     most_open: int = 1
     cost_s: float = 0.0
     clock_s: float = 0.0
     open: int = 0
     asked: list = field(default_factory=list)
     requests: list = field(default_factory=list)
-    limits: list = field(default_factory=list)
     loaded: list = field(default_factory=list)
     imported: list = field(default_factory=list)
 
@@ -87,12 +79,9 @@ class ScriptedWorker:
         return self.ask(self.request, limit_s, on_stage)
 
     def wait(self, limit_s):
-        if self.workers.dies_of_imports:
-            self.close()
-        else:
-            self.workers.imported.append(len(self.request["cases"]))
-            self.is_idle = True  # it has imported, and disturbs nobody
-            self.workers.open -= 1
+        self.workers.imported.append(len(self.request["cases"]))
+        self.is_idle = True  # it has imported, and disturbs no other
+        self.workers.open -= 1
         return Outcome("ok", None, alive=not self.dead)
 
     def lost(self, status, reason, stage, output=None):
@@ -117,7 +106,6 @@ class ScriptedWorker:
 
     def converted_as_asked(self, request, limit_s, on_stage):
         workers, name, company = self.workers, request["import"], bool(self.asked)
-        workers.limits.append(limit_s)
         if name in workers.hangs_at_import:
             self.asked.append(name)
             return self.lost("timeout", "no answer", "import")
@@ -136,30 +124,25 @@ class ScriptedWorker:
             if instrument in workers.fatal:
                 reason = f"killed by SIGSEGV during {instrument}"
                 return self.lost("crashed", reason, instrument, "last words")
-        refused = self.refusal(name, request["dtype"], request["instruments"])
+        refused = self.refusal(name, request["dtype"])
         if refused is not None:
             return Outcome("unsupported", "TypeError: no", refused)
-        left = self.seen(name)
-        fail = workers.failed_in & {*request["instruments"]}
-        failures = [{"instrument": name, "reason": f"{name} raised"} for name in fail]
-        return Outcome("ok", None, make_answer()["parts"] | left, failures)
+        return Outcome("ok", None, make_answer()["parts"] | self.found(name))
 
-    def seen(self, name):
-        """The parts of a conversion that works."""
+    def found(self, name):
+        """Return the further parts of a conversion that works."""
         workers = self.workers
         left = dict(workers.gives.get(name, {}))
         if name in workers.changes_settings:
             left["settings"] = {"verdict": "changed", "evidence": {}}
-        if name in workers.wrong or name in {workers.corrupts.get(one) for one in self.asked[:-1]}:
+        if name in {workers.corrupts.get(one) for one in self.asked[:-1]}:
             evidence = {"changed": {"values": {"different": 1, "of": 9}}}
             left["values"] = {"verdict": "wrong", "evidence": evidence}
         return left
 
-    def refusal(self, name, dtype, instruments):
-        """The parts of a refusal; None where it is none."""
+    def refusal(self, name, dtype):
+        """Return the parts of a refusal; None if there is none."""
         workers, before = self.workers, {*self.asked[:-1]}
-        if workers.refused_with & {*instruments} or dtype in workers.refused_dtypes:
-            return {}
         if name in workers.jams and dtype.startswith("complex"):
             word = "broken" if name in before else "clean"
             found = {"verdict": word, "evidence": {"error": ["TypeError"]}}

@@ -175,13 +175,6 @@ def test_a_path_that_ended_three_processes_of_its_own_gets_no_other_array(worker
     assert workers.open == 0
 
 
-def test_a_survey_asks_nothing_twice_that_a_process_refused_before_it_converted(workers, file):
-    workers.refuses = {"import0"}
-    run(surveyed("import0", "import1"), file)
-    assert workers.order() == ["import0", "import1"]
-    assert statuses(file, 0) == [(0, "unsupported")]
-
-
 def test_an_array_is_converted_itself_where_the_paths_plain_array_ends_its_process(workers, file):
     workers.dies_of_dtype = "float32"
     run([*surveyed("import0"), *surveyed("import0", dtype="int8")], file)
@@ -261,23 +254,6 @@ def test_a_worker_that_is_not_as_it_was_serves_no_other_case(workers, file, diag
     assert all(statuses(file, case)[1] == (1, "ok") for case in range(4))
     assert len(file.answers(3)) == 2 + diagnose
     assert workers.open == 0
-
-
-def test_a_path_that_changes_a_setting_in_each_round_is_surveyed(workers, file):
-    workers.changes_settings = {"import0"}
-    cases = [make_case(name="import0"), make_case(name="import0", surveyed=True)]
-    run(cases, file, rounds=3)
-    assert statuses(file, 1) == [(0, "ok")]
-
-
-def test_a_case_that_was_stopped_is_measured_again(workers, file):
-    workers.stopped = {"ready_time"}
-    with pytest.raises(KeyboardInterrupt):
-        run(cases_of(1), file, rounds=1)
-    assert file.answers(0) == []
-    workers.stopped = set()
-    run(cases_of(1), file, rounds=1)
-    assert statuses(file, 0) == [(0, "ok")]
 
 
 def diagnoses(workers):
@@ -364,11 +340,6 @@ def test_two_workers_import_at_once_before_either_takes_times(
     assert [len(asked) for asked in workers.asked] == [2, 2]
     assert workers.imported == loaded
     assert workers.open == 0
-
-
-def test_workers_of_a_device_do_not_begin_at_once(workers, file):
-    run([make_case(name="a", device="cuda")], file, rounds=2)
-    assert workers.imported == []
 
 
 def test_of_a_users_setup_only_the_imports_that_it_begins_with_run_ahead(workers, file):
