@@ -148,10 +148,10 @@ def trace(include: Words = ()) -> Iterator[Traced]:
     Names that modules took out of frameworks before are replaced too, and all is put back at the
     end. ``include`` names packages whose lines count as your own.
     """
-    from dlprof.runner.trace import of_block
+    from dlprof.runner.trace import traced_block
 
     found, packages = Traced(), (include,) if isinstance(include, str) else tuple(include)
-    with of_block(packages, partial(setattr, found, "trace")):
+    with traced_block(packages, partial(setattr, found, "trace")):
         yield found
 
 

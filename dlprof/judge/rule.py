@@ -18,7 +18,7 @@ from dlprof.judge.standards import QUOTES
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import brief_text, plain_time
 from dlprof.runner.session import FindingRecord, Result
-from dlprof.runner.survey import label_of
+from dlprof.runner.survey import survey_label
 from dlprof.text.clean import listed
 
 LONGEST_CODE = 160
@@ -176,7 +176,7 @@ def _small_arrays(cases: Sequence[CaseView]) -> str:
     """Return `` (bool, int8)``, the arrays of a survey; empty if a timed array shows it too."""
     if not all(case.surveyed for case in cases):
         return ""
-    names = list(dict.fromkeys(label_of(case.result.case).name for case in cases))
+    names = list(dict.fromkeys(survey_label(case.result.case).name for case in cases))
     shown = listed(names) if len(names) <= MOST_ARRAYS else f"{len(names)} kinds of small arrays"
     return f" ({shown})"
 

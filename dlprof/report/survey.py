@@ -10,7 +10,7 @@ from dlprof.judge.case_view import WORDS, CaseView
 from dlprof.report.document import Cell, Column, Lines, Section, Table, Tone
 from dlprof.report.paths import rules_by_case
 from dlprof.runner.session import Session, pair_text
-from dlprof.runner.survey import PLAINEST, Label, label_of
+from dlprof.runner.survey import PLAINEST, Label, survey_label
 from dlprof.text.clean import counted, first_line
 
 RESULTS: Mapping[str, Tone] = {
@@ -67,7 +67,7 @@ def surveyed(session: Session) -> dict[str, list[CaseView]]:
 def title(session: Session) -> tuple[str, str]:
     """Return the pairs and the arrays of a survey; empty for another session."""
     found = surveyed(session)
-    arrays = {label_of(case.result.case) for cases in found.values() for case in cases}
+    arrays = {survey_label(case.result.case) for cases in found.values() for case in cases}
     pairs = next(iter(found), "") if len(found) == 1 else f"{len(found)} pairs"
     return (pairs, counted(len(arrays), "small array")) if found else ("", "")
 
@@ -112,7 +112,7 @@ def summary(session: Session) -> str:
         for case in cases
         if case.result.status != "ok"
     )
-    arrays = len({label_of(case.result.case) for case in cases})
+    arrays = len({survey_label(case.result.case) for case in cases})
     others = (
         f" ({', '.join(f'{count:,} {word}' for word, count in words.items())})" if words else ""
     )
@@ -147,7 +147,7 @@ def _groups(cases: Sequence[CaseView], rules: Mapping[int, tuple[str, ...]]) -> 
     codes: dict[tuple[str, str], str] = {}
     for case in cases:
         record = case.result.case
-        path, label = (record.export, record.import_), label_of(record)
+        path, label = (record.export, record.import_), survey_label(record)
         outcome = Outcome(_word(case), rules.get(case.index, ()))
         if 0 in record.shape and case.is_right:
             # Without elements there is no memory to share or to copy.

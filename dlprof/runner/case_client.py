@@ -111,7 +111,7 @@ class CaseClient:
             # It raised what would have ended the process.
             lost = Lost(how=outcome.reason, stage=outcome.stage)
         answer = {
-            "status": status_of(outcome),
+            "status": session_status(outcome),
             "reason": outcome.reason,
             "stage": outcome.stage,
             "lost": None if lost is None else lost.model_dump(),
@@ -127,7 +127,7 @@ class CaseClient:
         settings = self.settings
         return {
             "do": "step" if case.is_step else "case",
-            **imports_of(case),
+            **import_names(case),
             "shape": case.shape,
             "size_bytes": case.size_bytes,
             "dtype": case.dtype,
@@ -157,7 +157,7 @@ class CaseClient:
         return (later if round_ else FIRST_ROUND) + looped
 
 
-def imports_of(case: Case) -> dict[str, Any]:
+def import_names(case: Case) -> dict[str, Any]:
     """Return the names by which a worker imports for a case."""
     return {
         "producer": case.producer.reference,
@@ -172,7 +172,7 @@ def can_fork(entries: Sequence[Entry]) -> bool:
     return sys.platform == "linux" and all(entry.case.device == "cpu" for entry in entries)
 
 
-def imports_for(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def imports_ahead(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Return the imports of these cases, for a worker that imports ahead.
 
     A user's own setup runs for its case alone. Only the imports at its start run ahead.
@@ -183,10 +183,10 @@ def imports_for(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 def _imports_ahead(case: Case) -> dict[str, Any]:
     if case.producer.source.startswith(UserCode.PREFIX):
         return {"statements": leading_imports(case.path.import_.setup)}
-    return imports_of(case)
+    return import_names(case)
 
 
-def status_of(outcome: Outcome) -> str:
+def session_status(outcome: Outcome) -> str:
     """Return the status for the session: an error of the worker or of a probe is a crash, too."""
     return "crashed" if outcome.status in ("failed", "faulty") else outcome.status
 
@@ -217,7 +217,7 @@ def compared(case: Case, outcome: Outcome, before: Outcome | None) -> Outcome:
         return outcome
     reason = suspicion(case, before)
     outcome.failures.append({"instrument": IN_COMPANY, "reason": reason})
-    outcome.parts["in_company"] = {"status": status_of(before), "reason": reason}
+    outcome.parts["in_company"] = {"status": session_status(before), "reason": reason}
     outcome.output = outcome.output or before.output
     return outcome
 

@@ -17,7 +17,7 @@ from dlprof.probes.base import Protocol
 from dlprof.runner import pairing, survey, worker_client
 from dlprof.runner import session as sessions
 from dlprof.runner.axes import NO_TIMES
-from dlprof.runner.case_client import imports_of
+from dlprof.runner.case_client import import_names
 from dlprof.runner.catalog import (
     Catalog,
     ProbeInfo,
@@ -31,7 +31,7 @@ from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Request
 from dlprof.runner.rounds import Runner
-from dlprof.runner.schedule import sample_ns_for
+from dlprof.runner.schedule import shared_sample_ns
 from dlprof.runner.session import pair_text
 from dlprof.runner.session_file import SessionFile
 from dlprof.runner.worker_client import Pool
@@ -182,7 +182,7 @@ class Measurement:
     ) -> None:
         self._plan = plan(request, catalog)
         self.cases = self._plan.cases
-        sample_ns = sample_ns_for(request.settings, self.cases)
+        sample_ns = shared_sample_ns(request.settings, self.cases)
         self.request = replace(request, settings=replace(request.settings, sample_ns=sample_ns))
         self.catalog = catalog
         self.path = path
@@ -281,7 +281,7 @@ class Measurement:
         if not settings.setup:
             return
         with worker_client.start(self.catalog.python, self._plan.variables) as worker:
-            request = {"do": "setup", **imports_of(self.cases[0]), "setup": settings.setup}
+            request = {"do": "setup", **import_names(self.cases[0]), "setup": settings.setup}
             outcome = worker.ask(request, settings.limit_s)
         if outcome.status == "skipped" or not outcome.alive:
             ended = "" if outcome.alive else "the setup, or an import before it, ended: "

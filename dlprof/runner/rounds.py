@@ -31,9 +31,9 @@ from dlprof.runner.case_client import (
     Turns,
     can_fork,
     compared,
-    imports_for,
+    imports_ahead,
+    session_status,
     spoils,
-    status_of,
     suspicion,
 )
 from dlprof.runner.pairing import Case
@@ -45,12 +45,12 @@ from dlprof.runner.schedule import (
     Lane,
     Round,
     Stop,
-    by_path,
     finish,
     grouped,
     lanes,
-    offset_of,
-    process_of,
+    page_offset,
+    path_groups,
+    process_key,
     processors,
     shuffled,
 )
@@ -133,7 +133,7 @@ class Runner:
             self._load(group, round_)
             yield Stop(group[0].number)
             self._pool.wait(self.settings.limit_s)
-            turns = {"cpu": cpu, "offset_bytes": offset_of(round_)}
+            turns = {"cpu": cpu, "offset_bytes": page_offset(round_)}
             yield from self._measure(group, round_, turns)
         self.rounds_done = max(self.rounds_done, round_ + 1)
 
@@ -167,7 +167,7 @@ class Runner:
             yield from self._confirm(group, refused, round_)
         left = [one for one in suspects if self.file.needs(one.number, round_)]
         with closing(Processes(self._pool)) as processes:
-            for path in by_path(left):
+            for path in path_groups(left):
                 yield from self._serve(path, round_, processes, turns, alone=True)
 
     def _confirm(self, group: Group, refused: Group, round_: int) -> Lane:
@@ -189,7 +189,7 @@ class Runner:
             group = list(of_pair)
             processes = self._forks(group, lane)
             suspects = yield from self._serve(group, 0, processes)
-            for path in by_path(suspects):
+            for path in path_groups(suspects):
                 yield from self._serve(path, 0, processes, alone=True)
             yield from processes.end()
 
@@ -257,7 +257,7 @@ class Runner:
         needed = [entry for group in self._needed(0, surveyed) for entry in group]
         on_host = all(self.cases[index].device == "cpu" for index in (*left, *surveyed))
         count = lanes(len(needed) + len(left)) if on_host else 1
-        paths = by_path(needed)
+        paths = path_groups(needed)
         shares = [[one for path in paths[lane::count] for one in path] for lane in range(count)]
         finish([self._survey(share, lane) for lane, share in enumerate(shares)])
         groups = deque(shuffled(self._grouped(left), self.settings.seed, self.settings.rounds))
@@ -350,21 +350,21 @@ class Runner:
         if self._pool.has_loaded(kind) or not can_load or processors() == 1:
             return
         if forks:
-            self._pool.load(("forks", kind), imports_for(group))
+            self._pool.load(("forks", kind), imports_ahead(group))
         for one in (*second, group):
             self._load(one, round_)
         self._pool.wait(self.settings.limit_s)
 
     def _load(self, group: Group, round_: int) -> None:
         self.watcher.case(group[0].case, round_, "import")
-        self._pool.load(self._kind(group), imports_for(group))
+        self._pool.load(self._kind(group), imports_ahead(group))
 
     def _forks(self, group: Group, lane: int = 0) -> Processes:
-        imports = imports_for(group) if can_fork(group) else []
+        imports = imports_ahead(group) if can_fork(group) else []
         return self._pool.forks(("forks", self._kind(group)), imports, lane)
 
     def _kind(self, group: Group) -> tuple[str, ...]:
-        return process_of(group[0].case, self.settings)
+        return process_key(group[0].case, self.settings)
 
     def _needed(self, round_: int, order: Iterable[int]) -> list[Group]:
         """Return the cases that a round still needs, grouped for one worker each."""
@@ -418,9 +418,9 @@ def take_over(whole: Outcome, outcome: Outcome, instruments: tuple[str, ...]) ->
 
 
 def _lost_in(outcome: Outcome) -> dict[str, Any]:
-    """Return the verdict of the instrument in which a worker was lost."""
-    found = outcome.parts.get("after_drop", {})
-    evidence = {**found, "reason": outcome.reason or outcome.status, "worker": status_of(outcome)}
+    """Return the verdict of the instrument that lost the worker."""
+    found, status = outcome.parts.get("after_drop", {}), session_status(outcome)
+    evidence = {**found, "reason": outcome.reason or outcome.status, "worker": status}
     died = False
     if outcome.lost is not None:
         evidence["lost"] = outcome.lost.model_dump()

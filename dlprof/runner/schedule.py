@@ -63,7 +63,7 @@ Lane = Generator[WorkerClient, Any, Any]
 """Requests to one worker after another. It yields the worker for which it waits."""
 
 
-def offset_of(round_: int) -> int:
+def page_offset(round_: int) -> int:
     """Return where in a page the results of a round begin: a multiple of 16 bytes.
 
     Any four rounds in a row have the four places in a line of 64 bytes: copies depend on that.
@@ -71,7 +71,7 @@ def offset_of(round_: int) -> int:
     return 16 * (round_ * 101 % 256)
 
 
-def sample_ns_for(settings: Settings, cases: Sequence[Case]) -> int:
+def shared_sample_ns(settings: Settings, cases: Sequence[Case]) -> int:
     """Return the time of one timer for one case: less if a pair has over :data:`FEW_PATHS`."""
     codes: dict[tuple[str, str], set[str]] = {}
     for case in cases:
@@ -82,7 +82,7 @@ def sample_ns_for(settings: Settings, cases: Sequence[Case]) -> int:
     return max(shared, min(settings.sample_ns, least))
 
 
-def process_of(case: Case, settings: Settings) -> tuple[str, ...]:
+def process_key(case: Case, settings: Settings) -> tuple[str, ...]:
     """Return the same key for all cases that share a process of a round."""
     return () if settings.together else case.pair
 
@@ -91,11 +91,11 @@ def grouped(entries: Iterable[Entry], settings: Settings) -> list[Group]:
     """Group cases by the process that they share, in their order."""
     groups: dict[Any, Group] = {}
     for entry in entries:
-        groups.setdefault(process_of(entry.case, settings), []).append(entry)
+        groups.setdefault(process_key(entry.case, settings), []).append(entry)
     return list(groups.values())
 
 
-def by_path(entries: Iterable[Entry]) -> list[Group]:
+def path_groups(entries: Iterable[Entry]) -> list[Group]:
     paths: dict[Any, Group] = {}
     for entry in entries:
         paths.setdefault(entry.path, []).append(entry)

@@ -75,7 +75,7 @@ def is_plainest(case: Case) -> bool:
     return case.surveyed and array == (SHAPE, PLAINEST.name, PLAIN[case.device])
 
 
-def label_of(case: CaseRecord) -> Label:
+def survey_label(case: CaseRecord) -> Label:
     if case.shape != SHAPE:
         dtype = case.dtype if (case.shape, case.dtype) in CROSSED_SHAPES else ""
         other = case.layout if case.shape == CUBE else dtype

@@ -205,7 +205,7 @@ def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
 
 
 @contextmanager
-def of_block(include: tuple[str, ...], keep: Callable[[Trace], None]) -> Iterator[None]:
+def traced_block(include: tuple[str, ...], keep: Callable[[Trace], None]) -> Iterator[None]:
     """Trace this process during the block, and keep the trace even after an error."""
     rows = Rows(None)
     tracer = Tracer(Places(include), rows)

@@ -7,7 +7,7 @@ import time
 import numpy
 import pytest
 
-from dlprof.runner.schedule import offset_of
+from dlprof.runner.schedule import page_offset
 from dlprof.worker import timer, turns
 from dlprof.worker.turns import MOST_TURNS, PAGE_BYTES, TURN_NS, Turns, next_block_at
 
@@ -115,7 +115,7 @@ def test_the_next_copy_begins_where_it_is_asked_to(offset):
 
 
 def test_four_rounds_in_a_row_meet_all_places_in_a_line():
-    offsets = [offset_of(round_) for round_ in range(256)]
+    offsets = [page_offset(round_) for round_ in range(256)]
     assert sorted(offsets) == list(range(0, PAGE_BYTES, 16))
     for first in range(253):
         assert {offset % 64 for offset in offsets[first : first + 4]} == {0, 16, 32, 48}
