@@ -7,6 +7,7 @@ answers are in the round after the timed ones, and traces are in the round after
 
 from __future__ import annotations
 
+import operator
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -49,8 +50,6 @@ from dlprof.runner.schedule import (
     grouped,
     lanes,
     page_offset,
-    path_groups,
-    process_key,
     processors,
     shuffled,
 )
@@ -61,6 +60,8 @@ from dlprof.runner.worker_client import Outcome, Pool, Processes, WorkerClient
 MOST_LOST = 3
 """Processes of its own that a path may end or change before its other arrays are skipped."""
 SPOILS = f"not tried: the path ended or changed {MOST_LOST} processes before"
+
+BY_PATH = operator.attrgetter("path")
 
 Steps = Generator[Any, int | None, None]
 """In turns a :data:`~dlprof.runner.schedule.Round`, else a :data:`~dlprof.runner.schedule.Lane`."""
@@ -157,7 +158,7 @@ class Runner:
 
     def _measure(self, group: Group, round_: int, turns: Turns | None = None) -> Steps:
         """Measure one round of cases that share a process; then its suspects, each path alone."""
-        with closing(Processes(self._pool, self._kind(group))) as processes:
+        with closing(Processes(self._pool, self._kind(group[0]))) as processes:
             suspects = yield from self._serve(group, round_, processes, turns)
         refused = [one for one in suspects if one.before and one.before.status == "unsupported"]
         if refused and turns:
@@ -167,7 +168,7 @@ class Runner:
             yield from self._confirm(group, refused, round_)
         left = [one for one in suspects if self.file.needs(one.number, round_)]
         with closing(Processes(self._pool)) as processes:
-            for path in path_groups(left):
+            for path in grouped(left, BY_PATH):
                 yield from self._serve(path, round_, processes, turns, alone=True)
 
     def _confirm(self, group: Group, refused: Group, round_: int) -> Lane:
@@ -189,7 +190,7 @@ class Runner:
             group = list(of_pair)
             processes = self._forks(group, lane)
             suspects = yield from self._serve(group, 0, processes)
-            for path in path_groups(suspects):
+            for path in grouped(suspects, BY_PATH):
                 yield from self._serve(path, 0, processes, alone=True)
             yield from processes.end()
 
@@ -257,7 +258,7 @@ class Runner:
         needed = [entry for group in self._needed(0, surveyed) for entry in group]
         on_host = all(self.cases[index].device == "cpu" for index in (*left, *surveyed))
         count = lanes(len(needed) + len(left)) if on_host else 1
-        paths = path_groups(needed)
+        paths = grouped(needed, BY_PATH)
         shares = [[one for path in paths[lane::count] for one in path] for lane in range(count)]
         finish([self._survey(share, lane) for lane, share in enumerate(shares)])
         groups = deque(shuffled(self._grouped(left), self.settings.seed, self.settings.rounds))
@@ -341,7 +342,7 @@ class Runner:
         """
         self._pool.wait(self.settings.limit_s)
         group, second = groups[place], groups[place + 1 : place + 2]
-        kind = self._kind(group)
+        kind = self._kind(group[0])
         is_only = len(groups) == 1
         forks = is_only and round_ == 0 and bool(self._diagnosed)
         if is_only and not forks and round_ + 1 < self.settings.rounds:
@@ -357,14 +358,15 @@ class Runner:
 
     def _load(self, group: Group, round_: int) -> None:
         self.watcher.case(group[0].case, round_, "import")
-        self._pool.load(self._kind(group), imports_ahead(group))
+        self._pool.load(self._kind(group[0]), imports_ahead(group))
 
     def _forks(self, group: Group, lane: int = 0) -> Processes:
         imports = imports_ahead(group) if can_fork(group) else []
-        return self._pool.forks(("forks", self._kind(group)), imports, lane)
+        return self._pool.forks(("forks", self._kind(group[0])), imports, lane)
 
-    def _kind(self, group: Group) -> tuple[str, ...]:
-        return process_key(group[0].case, self.settings)
+    def _kind(self, entry: Entry) -> tuple[str, ...]:
+        """Return the same key for all cases that share a process."""
+        return () if self.settings.together else entry.case.pair
 
     def _needed(self, round_: int, order: Iterable[int]) -> list[Group]:
         """Return the cases that a round still needs, grouped for one worker each."""
@@ -377,7 +379,7 @@ class Runner:
         return self._grouped(needed)
 
     def _grouped(self, indices: Iterable[int]) -> list[Group]:
-        return grouped((Entry(index, self.cases[index]) for index in indices), self.settings)
+        return grouped((Entry(index, self.cases[index]) for index in indices), self._kind)
 
 
 def _diagnosed(cases: Sequence[Case], settings: Settings) -> list[list[int]]:

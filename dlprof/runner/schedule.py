@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import select
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from dlprof.runner.pairing import Case
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
     before: Outcome | None = None
 
     @property
-    def path(self) -> tuple[Any, ...]:
+    def path(self) -> Hashable:
         """Return the same key for all cases of one path."""
         return self.case.pair, self.case.path, self.case.device
 
@@ -82,24 +82,12 @@ def shared_sample_ns(settings: Settings, cases: Sequence[Case]) -> int:
     return max(shared, min(settings.sample_ns, least))
 
 
-def process_key(case: Case, settings: Settings) -> tuple[str, ...]:
-    """Return the same key for all cases that share a process of a round."""
-    return () if settings.together else case.pair
-
-
-def grouped(entries: Iterable[Entry], settings: Settings) -> list[Group]:
-    """Group cases by the process that they share, in their order."""
-    groups: dict[Any, Group] = {}
+def grouped(entries: Iterable[Entry], key: Callable[[Entry], Hashable]) -> list[Group]:
+    """Group cases by a key, in their order."""
+    groups: dict[Hashable, Group] = {}
     for entry in entries:
-        groups.setdefault(process_key(entry.case, settings), []).append(entry)
+        groups.setdefault(key(entry), []).append(entry)
     return list(groups.values())
-
-
-def path_groups(entries: Iterable[Entry]) -> list[Group]:
-    paths: dict[Any, Group] = {}
-    for entry in entries:
-        paths.setdefault(entry.path, []).append(entry)
-    return list(paths.values())
 
 
 def shuffled(groups: list[Group], seed: int, round_: int) -> list[Group]:
@@ -134,17 +122,12 @@ def finish(all_lanes: Sequence[Lane]) -> None:
     try:
         while left:
             waiting = {lane: worker for lane in left if (worker := next(lane, None)) is not None}
-            _wait(waiting.values())
+            ready = select.poll()
+            for worker in waiting.values():
+                for pipe in worker.pipes:
+                    ready.register(pipe, select.POLLIN)
+            ready.poll(POLL_S * 1000)  # until one of them writes, or limits are to be checked
             left = list(waiting)
     finally:
         for lane in all_lanes:
             lane.close()
-
-
-def _wait(workers: Collection[WorkerClient]) -> None:
-    """Wait until a worker says something, or until limits are to be checked."""
-    ready = select.poll()
-    for worker in workers:
-        for pipe in worker.pipes:
-            ready.register(pipe, select.POLLIN)
-    ready.poll(POLL_S * 1000)
