@@ -29,7 +29,7 @@ FAILED_IN = "dlprof or a probe failed in"
 """Begins the reason of a case that says nothing about a framework."""
 
 SAME_ERROR = 24
-"""Characters by which refusals of one path are told apart."""
+"""Characters that distinguish refusals of one path."""
 OTHER_VALUES = "other values"
 """The answer for a plain array that is still converted after refusals."""
 

@@ -23,7 +23,7 @@ from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, inspect_interpreter
 from dlprof.runner.request import Axes, Request, make_request
 from dlprof.runner.schedule import Lane, finish, processors
-from dlprof.runner.worker_client import Outcome, Pool
+from dlprof.runner.worker_client import Outcome, Pool, Processes
 
 NO_CONSUMER = {"name": "unknown", "module": "builtins", "probe": None}
 """The consumer of a statement that failed; the measurement gives the reason."""
@@ -43,11 +43,12 @@ def check(statement: str, setup: str = "", source: str | None = None) -> None:
 @contextmanager
 def request_for(
     statement: str, setup: str, source: str | None, values: Mapping[str, Any]
-) -> Iterator[tuple[Request, Catalog, Pool]]:
+) -> Iterator[tuple[Request, Catalog, Pool | None]]:
     """Yield the request for a conversion with these options, its catalog, and a pool for its run.
 
     ``source`` is the name of the array, None if dlprof is to find it. The forks that recognize the
-    conversion diagnose it later, and the worker of the first round imports at the same time.
+    conversion diagnose it later, and the worker of the first round imports at the same time. There
+    is no pool if there is a device: an import may begin to use it, and no fork can use it then.
 
     Raises :class:`UsageError` for text that makes no sense, and :class:`Unmeasured` if the setup
     fails.
@@ -60,8 +61,14 @@ def request_for(
     for probe in known.probes:
         variables |= probe.variables
     typed = {"statement": statement, "setup": setup, "source": source}
+    can_fork = bool(known.interpreter.get("no_cuda"))
+    imports = [{"statements": leading_imports(setup)}] if can_fork else []
     with closing(Pool(python, variables | known.variables)) as pool:
-        found = _recognize(typed, values["timeout"], known, probe_files, pool)
+        if imports and processors() > 1:
+            pool.load((), imports)
+        found = _recognize(
+            typed, values["timeout"], probe_files, pool.forks(("forks", ()), imports)
+        )
         own = _own_code(setup, found)
         array = found["source"]
         pair = own.producer.name, own.consumer.name
@@ -75,30 +82,21 @@ def request_for(
             settings=replace(request.settings, setup="", together=True),
             probe_files=(*probe_files, own.reference()),
         )
-        yield request, inspect_interpreter(python, request.probe_files, simulated), pool
+        catalog = inspect_interpreter(python, request.probe_files, simulated)
+        yield request, catalog, pool if can_fork else None
 
 
 def _recognize(
-    typed: dict[str, Any],
-    limit_s: float,
-    catalog: Catalog,
-    probe_files: tuple[str, ...],
-    pool: Pool,
+    typed: dict[str, Any], limit_s: float, probe_files: tuple[str, ...], forks: Processes
 ) -> dict[str, Any]:
     request = {
         "do": "recognize",
         **typed,
         "sources": [f"file:{Path(path).absolute()}" for path in probe_files],
     }
-    # If there is a device, an import may begin to use it, and a fork cannot use it then.
-    can_fork = bool(catalog.interpreter.get("no_cuda"))
-    imports = [{"statements": leading_imports(typed["setup"])}] if can_fork else []
-    if imports and processors() > 1:
-        pool.load((), imports)
     outcomes: list[Outcome] = []
 
     def ask() -> Lane:
-        forks = pool.forks(("forks", ()), imports)
         worker = yield from forks.next()
         outcomes.append(worker.ask(request, limit_s))
         yield from forks.end()
