@@ -24,9 +24,9 @@ if __name__ == "__main__":
 
     # Before more is imported. Elsewhere a worker that loses its parent sees the end of the pipe.
     if sys.platform == "linux":
-        from dlprof.worker.supervisor import supervised
+        from dlprof.worker.supervisor import supervise
 
-        supervised()
+        supervise()
     import faulthandler
 
     faulthandler.enable()  # no option on the command line: Python 2 would not even start

@@ -70,7 +70,7 @@ def metadata(thing: Any) -> Metadata:
     )
 
 
-def shape_of(thing: Any) -> tuple[int, ...]:
+def read_shape(thing: Any) -> tuple[int, ...]:
     """Read the shape by an array protocol, else from ``shape``; empty if neither tells."""
     found = metadata(thing)
     if found is not NOTHING or isinstance(thing, type):
@@ -134,7 +134,7 @@ class Foreign(Probe):
         return metadata(array).address
 
     def shape(self, array: Any) -> tuple[int, ...]:
-        return shape_of(array)
+        return read_shape(array)
 
     def dtype(self, array: Any) -> str:
         return metadata(array).dtype

@@ -1,8 +1,8 @@
 """JSON lines between a worker and its parent, over pipes of their own.
 
 Frameworks and probes write to stdout and stderr as they like; none of that gets in here. Only the
-worker's own process may send: a process that a probe forked must not answer in its name. While a
-conversion is measured, a forked child is ended at once. Else both processes would run the loop.
+worker's own process may send: a fork by a probe must not answer in its name. While a conversion is
+measured, a child ends at once. Else both processes would run the loop.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Channel:
         while view:
             view = view[os.write(self._replies_fd, view) :]
 
-    def belongs_here(self) -> None:
+    def adopt(self) -> None:
         """Let this process answer from now on: a fork that was made on purpose."""
         self._owner = os.getpid()
 

@@ -75,7 +75,7 @@ HANDLE_COUNTS: dict[str, Callable[[], int]] = {
 }
 
 
-def meters_of(subject: Subject) -> tuple[list[Callable[[], int]], bool]:
+def choose_meters(subject: Subject) -> tuple[list[Callable[[], int]], bool]:
     """Return meters of the bytes in use by source and result, and whether a device has none.
 
     On a device these are the counters of the frameworks that have an array there, on the host

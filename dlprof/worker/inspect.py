@@ -263,7 +263,7 @@ def describe_array(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any
                 return {"side": side, **known, "layout": layout}
     return {
         "side": {**_foreign_side(roots[0], probes), "wait": any_array.wait_text(thing)},
-        "shape": list(any_array.shape_of(thing)),
+        "shape": list(any_array.read_shape(thing)),
         "dtype": memory.dtype,
         "device": memory.device,
         "array": memory is not any_array.NOTHING,
@@ -331,12 +331,12 @@ def _cut_at_export(text: str, source: str, names: dict[str, Any], producer: str)
     """Find the innermost part of the statement that gives a capsule or a host array, if any."""
     for cut in statement.cuts(text, source):
         code = cut.export.format(x=statement.ARRAY)
-        handed = attempt(compile_call(code, names), BaseException)
-        if isinstance(handed, Refusal):
-            break  # a part alone may need what the whole gives it
-        if capsule.is_capsule(handed):
+        export = attempt(compile_call(code, names), BaseException)
+        if isinstance(export, Refusal):
+            break  # a part alone may need the whole statement
+        if capsule.is_capsule(export):
             return cut, Protocol.DLPACK_CAPSULE.value
-        if type(handed).__module__ == "numpy" and is_array(handed) and producer != "numpy":
+        if type(export).__module__ == "numpy" and is_array(export) and producer != "numpy":
             return cut, Protocol.NUMPY.value
     return statement.whole(text, source), Protocol.NATIVE.value
 

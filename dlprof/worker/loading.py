@@ -22,9 +22,9 @@ from dlprof.protocol.statement import STATEMENT, Side, UserCode, promise_of
 from dlprof.worker.any_array import Foreign
 from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.refusal import FaultyProbe
-from dlprof.worker.simulated import adapted, admit_jax
+from dlprof.worker.simulated import adapt, admit_jax
 from dlprof.worker.source_text import check_code, check_text, need
-from dlprof.worker.subject import FailedImports, OneArray, Path, namespace_for
+from dlprof.worker.subject import FailedImports, OneArray, Path, run_setups
 
 GROUP = "dlprof.probes"
 
@@ -194,11 +194,11 @@ class WorkerState:
         if (source, name) not in self.probes:
             found = find(source, name)
             # The synthetic frameworks compute by copies of the driver alone.
-            self.probes[source, name] = found if source == "synthetic" else adapted(found)
+            self.probes[source, name] = found if source == "synthetic" else adapt(found)
         return self.probes[source, name]
 
 
-def path_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Path:
+def load_path(state: WorkerState, request: dict[str, Any], answer: Answer) -> Path:
     answer.stage("import")
     producer = state.probe(*request["producer"])
     consumer = state.probe(*request["consumer"])
@@ -207,12 +207,12 @@ def path_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Path
     setup = str(request.get("setup", ""))
     key = (producer.name, consumer.name, import_.name, setup)
     if key not in state.namespaces:
-        state.namespaces[key] = namespace_for(producer, consumer, import_, setup, state.failed)
+        state.namespaces[key] = run_setups(producer, consumer, import_, setup, state.failed)
         gc.freeze()  # the frameworks' own objects would slow every collection below
     return Path(producer, consumer, export, import_, state.namespaces[key])
 
 
-def spec_of(request: dict[str, Any]) -> ArraySpec:
+def read_spec(request: dict[str, Any]) -> ArraySpec:
     shape, dtype, layout, device = (request[n] for n in ("shape", "dtype", "layout", "device"))
     return ArraySpec(tuple(shape), dtype, layout, device, request.get("corners", False))
 

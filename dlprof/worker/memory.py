@@ -42,7 +42,7 @@ class Mapping(NamedTuple):
     shared: bool
 
 
-def mapping_of(address: int | None) -> Mapping | None:
+def find_mapping(address: int | None) -> Mapping | None:
     """Return the mapping that holds ``address``; None without an address or a mapping."""
     if address is None:
         return None
@@ -154,7 +154,7 @@ def _cgroup() -> int | None:
 
     Control groups of version 2: cgroups(7). A container sees its own group as the root.
     """
-    left = []
+    free = []
     with suppress(OSError):
         own = GROUPS / OWN_GROUP.read_text(encoding="utf-8").rpartition("0::/")[2].strip()
         for folder in (own, *own.parents):
@@ -165,8 +165,8 @@ def _cgroup() -> int | None:
                 )
                 pages = (folder / "memory.stat").read_text(encoding="ascii").split()
                 # Cached files count as used, and the kernel drops them when memory is wanted.
-                left.append(limit - used + int(pages[pages.index("inactive_file") + 1]))
-    return min(left, default=None)
+                free.append(limit - used + int(pages[pages.index("inactive_file") + 1]))
+    return min(free, default=None)
 
 
 def _gib(size_bytes: int) -> str:

@@ -98,7 +98,7 @@ def own_sides(subject: Subject, gpu: Gpu) -> tuple[Side, Side] | None:
 
 
 def _own_side(probe: Probe, gpu: Gpu, other: int | None = None) -> Side:
-    stream = stream_for(gpu, probe.name, other)
+    stream = parallel_stream(gpu, probe.name, other)
     able = stream is not None and probe.on_stream(stream) is not None
     return Side(probe, stream if able else None)
 
@@ -106,7 +106,7 @@ def _own_side(probe: Probe, gpu: Gpu, other: int | None = None) -> Side:
 _streams: WeakKeyDictionary[Gpu, dict[str, int]] = WeakKeyDictionary()
 
 
-def stream_for(gpu: Gpu, use: str, *others: int | None) -> int | None:
+def parallel_stream(gpu: Gpu, use: str, *others: int | None) -> int | None:
     """Return a non-blocking stream, one per use, whose work runs in parallel with ``others``.
 
     A device has few queues (``CUDA_DEVICE_MAX_CONNECTIONS``, 8 by default). Streams that share a
@@ -248,7 +248,7 @@ class QueuedWork:
             devices = subject.spec.device, subject.result_device
             used = [one for one, on in zip(self._streams, devices, strict=True) if on == "cuda"]
             count = SEVERAL if None in used else 1
-            streams = [stream_for(gpu, f"unrelated work {at}", *used) for at in range(count)]
+            streams = [parallel_stream(gpu, f"unrelated work {at}", *used) for at in range(count)]
             return tuple(partial(_queue_unrelated, gpu, stream) for stream in streams)
         text = subject.producer.enqueue_unrelated(subject.spec)
         if text is None:

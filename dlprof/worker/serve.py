@@ -42,17 +42,17 @@ from dlprof.worker.instruments import (
     trace,
     values,
 )
-from dlprof.worker.loading import WorkerState, path_of, spec_of
+from dlprof.worker.loading import WorkerState, load_path, read_spec
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
-from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
+from dlprof.worker.simulated import OnSimulatedDevice, compare_contents
 from dlprof.worker.subject import Path, SetupFailed, Subject
-from dlprof.worker.supervisor import FORK_ENDED, forked
-from dlprof.worker.turns import Turns, next_block_at
+from dlprof.worker.supervisor import FORK_ENDED, fork
+from dlprof.worker.turns import Turns, place_next_block
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
 LARGEST_ON_DEVICE = 16 << 20
-"""A path through the host takes 50 ms for 64 MiB, and waits are seen by a hundred calls."""
+"""A path through the host takes 50 ms for 64 MiB, and a wait shows in a hundred calls."""
 TIMED = {"first_call", "host_time"}
 """If these are wanted, the first conversion has a time."""
 PLAIN = (("float32", "aligned"), ("float32", "C"))
@@ -75,12 +75,12 @@ def serve(requests_fd: int, replies_fd: int) -> None:
         answer = Answer(channel, request["id"])
         if request["do"] == "fork":
             _load(state, request["cases"], answer)
-            if threading.active_count() > 1:  # a fork has none of them: what waits for one hangs
+            if threading.active_count() > 1:  # a fork has no threads, and hangs if it waits for one
                 channel.send({"id": answer.identity, "done": "failed", "reason": "has threads"})
                 continue
-            if not forked():
+            if not fork():
                 continue  # the fork has answered
-            channel.belongs_here()
+            channel.adopt()
         try:
             outcome = _served(state, request["do"], request, answer)
         except BaseException as fault:  # noqa: BLE001 - the outermost boundary of the worker
@@ -113,17 +113,17 @@ def _served(state: WorkerState, kind: str, request: dict[str, Any], answer: Answ
 
 
 def _load(state: WorkerState, cases: list[dict[str, Any]], answer: Answer) -> None:
-    """Import for these cases. An import that fails is reported when its case is asked for."""
+    """Import for these cases. An import that fails is reported with its case."""
     for imports in cases:
         with contextlib.suppress(BaseException):
             if "statements" in imports:
                 exec(imports["statements"], {})  # noqa: S102 - the imports that the user typed
             else:
-                path_of(state, imports, answer)
+                load_path(state, imports, answer)
 
 
 def _check_setup(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
-    path_of(state, request, answer)
+    load_path(state, request, answer)
     return "ok", None
 
 
@@ -132,7 +132,7 @@ def measured(
 ) -> Outcome:
     """Return the outcome of ``measure``; an error is an outcome, too."""
     found = attempt(partial(measure, state, request, answer), BaseException)
-    outcome = _outcome_of(found, answer) if isinstance(found, Refusal) else found
+    outcome = _error_outcome(found, answer) if isinstance(found, Refusal) else found
     state.channel.measuring = False
     del found  # its traceback holds the case's arrays
     gc.collect()
@@ -140,7 +140,7 @@ def measured(
     return outcome
 
 
-def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
+def _error_outcome(refusal: Refusal, answer: Answer) -> Outcome:
     error = refusal.error
     if isinstance(error, (memory.TooLarge, SetupFailed)):
         return "skipped", str(error)
@@ -161,10 +161,10 @@ def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
 
 
 def measure_case(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
-    spec = spec_of(request)
+    spec = read_spec(request)
     before = state.cases_before
     state.cases_before += 1  # a refused case warms the next one, too
-    path = path_of(state, request, answer)
+    path = load_path(state, request, answer)
     import_ = path.import_
     if import_.layouts and spec.layout not in import_.layouts:
         made_for = ", ".join(import_.layouts)
@@ -274,7 +274,7 @@ class Instruments:
         placements = self.request.get("placements", [])
         self._take("placement", lambda: placement.measure(subject, budget, placements))
         looked = partial(values.measure, subject)
-        self._take("values", lambda: as_far_as_computed("values", gpu, looked))
+        self._take("values", lambda: compare_contents("values", gpu, looked))
         owned = self._take("ownership", lambda: ownership.measure(subject, gpu))
         self._take("refusal", self._refusal)
         # No memcpy compares with a copy to another device.
@@ -292,7 +292,7 @@ class Instruments:
         if given := self.request.get("turns"):
             turns = Turns(self.answer.channel, self.answer.identity, **given)
             if spec.device == "cpu":  # copies of both sides begin at one offset
-                offset = next_block_at(turns.offset_bytes, spec.size_bytes)
+                offset = place_next_block(turns.offset_bytes, spec.size_bytes)
         with offset:
             self._take("host_time", lambda: times.host_time(subject, budget, turns))
             self._take("ready_time", lambda: times.ready_time(subject, budget, turns))
@@ -324,7 +324,7 @@ class Instruments:
         self._take("peak_memory", partial(self._at_any_address, peak_memory.measure))
         for name, instrument in by_contents.items():
             answer = partial(self._at_any_address, instrument)
-            self._take(name, partial(as_far_as_computed, name, self.gpu, answer))
+            self._take(name, partial(compare_contents, name, self.gpu, answer))
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
 
     def _ordering(self) -> dict[str, Any]:

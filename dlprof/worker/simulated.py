@@ -87,7 +87,7 @@ def admit_jax() -> None:
             hardware.has_visible_nvidia_gpu = lambda: True
 
 
-def adapted(probe: Probe) -> Probe:
+def adapt(probe: Probe) -> Probe:
     """Return the probe, changed to work by the driver on the simulated device."""
     try:
         is_here = "cuda" in probe.devices and is_simulated()
@@ -107,7 +107,7 @@ def misuse(*probes: Probe) -> str:
     return gpus[0].misuse() if gpus else ""
 
 
-def as_far_as_computed(
+def compare_contents(
     name: str, gpu: Gpu | None, instrument: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
     """Run an instrument that compares contents; its answer holds only if they were computed."""
@@ -115,10 +115,10 @@ def as_far_as_computed(
         return instrument()
     before = gpu.uncomputed_reads()
     found = instrument()
-    return found if gpu.uncomputed_reads() == before else without_contents(name, found)
+    return found if gpu.uncomputed_reads() == before else drop_contents(name, found)
 
 
-def without_contents(name: str, found: dict[str, Any]) -> dict[str, Any]:
+def drop_contents(name: str, found: dict[str, Any]) -> dict[str, Any]:
     """Return an answer without the parts that rest on contents."""
     word, evidence = found["verdict"], found["evidence"]
     if name == "values":

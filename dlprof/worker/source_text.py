@@ -13,7 +13,7 @@ from dlprof.worker.refusal import FaultyProbe
 
 
 def statements(text: str, namespace: dict[str, Any], what: str) -> Callable[[], None]:
-    """A function that runs ``text`` in ``namespace``. ``what`` names the text in tracebacks."""
+    """Return a function that runs ``text`` in ``namespace``. ``what`` names it in tracebacks."""
     code = _compiled(text, what)
     return lambda: exec(code, namespace)  # noqa: S102 - the purpose of this module
 
@@ -29,14 +29,14 @@ def execute(text: str, namespace: dict[str, Any], what: str) -> None:
 
 
 def define(text: str, namespace: dict[str, Any], what: str) -> dict[str, Any]:
-    """The functions that ``text`` defines, by name. Their global names are ``namespace``."""
+    """Return the functions that ``text`` defines, by name. Their globals are ``namespace``."""
     scope: dict[str, Any] = {}
     exec(_compiled(text, what), namespace, scope)  # noqa: S102
     return scope
 
 
 def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> Callable[..., Any]:
-    """A function of ``arguments`` that evaluates the expression ``code`` in ``namespace``."""
+    """Return a function of ``arguments`` that evaluates ``code`` in ``namespace``."""
     text = f"def call({arguments}):\n    return {code}\n"
     call: Callable[..., Any] = define(text, namespace, "dlprof")["call"]
     return call

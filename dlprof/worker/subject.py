@@ -121,7 +121,7 @@ class Subject(Path):
         """
         return self if self.is_one_array else replace(self, spec=self.spec.of_bytes(size_bytes))
 
-    def made(self) -> dict[str, Any]:
+    def array_evidence(self) -> dict[str, Any]:
         """Return evidence: the text that made the array, and the code if the shape stands in it.
 
         Empty for a user's own array.
@@ -183,7 +183,7 @@ class Subject(Path):
         """Raise :class:`Unsupported` if a write to a user's array would show outside."""
         if not self.is_one_array:
             return
-        mapping = memory.mapping_of(self.producer.pointer(self.source))
+        mapping = memory.find_mapping(self.producer.pointer(self.source))
         if mapping is not None and mapping.shared:
             raise Unsupported("the array is a file's, or shared with other processes: not written")
 
@@ -198,7 +198,7 @@ class Subject(Path):
         on_host = self.spec.device == "cpu"
         if address is None or self.spec.layout not in WHOLE_LAYOUTS:
             return False
-        mapping = memory.mapping_of(address) if on_host else None
+        mapping = memory.find_mapping(address) if on_host else None
         is_read_only = mapping is not None and not mapping.writable
         if is_read_only or (gpu is None and not on_host):
             return False
@@ -214,7 +214,7 @@ class Subject(Path):
             return self
         return replace(self, result_device=where)
 
-    def converting(self, source: Any) -> Callable[[], Any]:
+    def converter(self, source: Any) -> Callable[[], Any]:
         return compile_call(self.code, {**self.namespace, "x": source})
 
     def waiter(self) -> Callable[[Any], Any]:
@@ -238,7 +238,7 @@ def compose(export: Export, import_: Import, spec: ArraySpec | None = None) -> s
     return written(import_.code, written(export.code, "x", *known), *known)
 
 
-def namespace_for(
+def run_setups(
     producer: Probe,
     consumer: Probe,
     import_: Import,

@@ -27,7 +27,7 @@ FIRST_TO_GO = "1000"
 """If memory runs out, the kernel ends this process before any other (proc_pid_oom_score_adj(5))."""
 
 
-def supervised() -> None:
+def supervise() -> None:
     """Return in a child. This process stays until the child has ended, and ends as it did.
 
     SIGTERM, or the end of its parent, makes it end the child. SIGABRT is passed on.
@@ -51,7 +51,7 @@ def supervised() -> None:
     _end_as(status)
 
 
-def forked() -> bool:
+def fork() -> bool:
     """Fork: return True in the child. Here wait for its end, and end as it did unless planned."""
     child = os.fork()
     if child == 0:
@@ -68,7 +68,7 @@ def forked() -> bool:
 
 
 def _close_all() -> None:
-    """The readers of the worker's pipes wait for their last writer."""
+    """Close all pipes: their readers wait for the last writer."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
@@ -93,7 +93,7 @@ def _wait(child: int) -> int:
 
 
 def _end_all() -> None:
-    """Kill until nothing is left: the children of what was killed come to this process."""
+    """Kill all children until there are none: their own children come to this process."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         try:
@@ -129,5 +129,5 @@ def _end_as(status: int) -> None:
 
 
 if __name__ == "__main__":
-    supervised()
+    supervise()
     os.execv(sys.executable, [sys.executable, *sys.argv[1:]])  # noqa: S606 - what the user named

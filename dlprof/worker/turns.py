@@ -5,7 +5,7 @@ times. Two samples in a row on one processor meet the same stretch, so their rat
 processes apart. A process asks its parent before each sample.
 
 Two more things would set equal processes apart: threads that share the work must not share one
-processor, and copies must begin at the same place in a page (:func:`next_block_at`).
+processor, and copies must begin at the same place in a page (:func:`place_next_block`).
 """
 
 from __future__ import annotations
@@ -137,11 +137,11 @@ def _one(loop: timer.Loop, loops: int, backlog: timer.Backlog, piece: int) -> ti
     if loops >= WARM_SHARE:
         loop(loops // WARM_SHARE)
         backlog.drain()
-    run = partial(of_pieces, loop, loops, piece) if piece else partial(loop, loops)
+    run = partial(time_pieces, loop, loops, piece) if piece else partial(loop, loops)
     return timer.take(run, backlog.drain)
 
 
-def of_pieces(loop: timer.Loop, loops: int, piece: int) -> int:
+def time_pieces(loop: timer.Loop, loops: int, piece: int) -> int:
     """Time ``loops`` calls in pieces: their median, as if every piece had taken as long."""
     begun, pieces = time.perf_counter_ns(), list[int]()
     for done in range(max(1, loops // piece)):
@@ -211,7 +211,7 @@ def others_ns() -> int:
 
 
 @contextmanager
-def next_block_at(offset_bytes: int, size_bytes: int) -> Iterator[None]:
+def place_next_block(offset_bytes: int, size_bytes: int) -> Iterator[None]:
     """Inside, a block of ``size_bytes`` begins ``offset_bytes`` behind the start of a page.
 
     The time of a copy may depend on the address that malloc gives it: ``tf.constant(x)`` keeps a

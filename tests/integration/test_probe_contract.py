@@ -21,7 +21,7 @@ from dlprof.probes.base import (
 )
 from dlprof.worker.loading import check_probe
 from dlprof.worker.source_text import compile_call, execute
-from dlprof.worker.subject import check_source, compose, namespace_for
+from dlprof.worker.subject import check_source, compose, run_setups
 
 # A framework's warning is no refusal: users still get their array.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -224,7 +224,7 @@ def test_every_path_on_the_host_runs_or_is_refused_in_words(kind, consumer_kind)
     for export, import_ in paths(kind, consumer_kind):
         code = compose(export, import_, PLAIN)
         try:
-            namespace = namespace_for(producer, consumer, import_)
+            namespace = run_setups(producer, consumer, import_)
             execute(producer.create(PLAIN), namespace, "create")
             result = compile_call(code, namespace)()
         except Exception as error:  # noqa: BLE001 - a framework may raise anything

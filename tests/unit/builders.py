@@ -8,7 +8,7 @@ from dlprof.runner.catalog import Catalog, ProbeInfo, Way
 from dlprof.runner.pairing import Case, Path
 from dlprof.runner.session import Header, Result, Session, TimeMeasure
 from dlprof.worker.subject import Path as ImportedPath
-from dlprof.worker.subject import Subject, namespace_for
+from dlprof.worker.subject import Subject, run_setups
 
 ANY_DEVICE = ("cpu", "cuda")
 MACHINE = {"machine_id": "0123456789ab", "boot_id": "ba9876543210"}
@@ -141,7 +141,7 @@ def make_subject(
     consumer = consumer or NumPy()
     export = export or producer.exports[0]
     import_ = import_ or consumer.imports[0]
-    namespace = {**namespace_for(producer, consumer, import_), **names}
+    namespace = {**run_setups(producer, consumer, import_), **names}
     spec = spec or ArraySpec((4, 8), "float32")
     return ImportedPath(producer, consumer, export, import_, namespace).subject(spec)
 

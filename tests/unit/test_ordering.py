@@ -15,7 +15,7 @@ from dlprof.worker.queued_work import (
     QueuedWork,
     calibrate,
     default_sides,
-    stream_for,
+    parallel_stream,
 )
 
 MS = 1_000_000
@@ -179,10 +179,10 @@ class OneQueue(SimulatedDevice):
 
 def test_streams_that_share_a_queue_are_not_used_beside_each_other():
     device = OneQueue(free=4)
-    first, second = stream_for(device, "a"), stream_for(device, "b")
-    assert stream_for(device, "a") == first
-    assert stream_for(device, "b", first) == second != first
-    assert stream_for(device, "c", first, second) is None
+    first, second = parallel_stream(device, "a"), parallel_stream(device, "b")
+    assert parallel_stream(device, "a") == first
+    assert parallel_stream(device, "b", first) == second != first
+    assert parallel_stream(device, "c", first, second) is None
     assert measured(OneQueue(free=2), order="device")["verdict"] == "unknown"
 
 

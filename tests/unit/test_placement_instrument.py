@@ -9,7 +9,7 @@ from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
 from dlprof.runner.axes import PLACEMENTS
 from dlprof.worker import timer
 from dlprof.worker.instruments import placement
-from dlprof.worker.subject import Path, namespace_for
+from dlprof.worker.subject import Path, run_setups
 
 ALL = tuple(PLACEMENTS)
 BUDGET_NS = 10**6
@@ -92,7 +92,7 @@ def subject_for(clock, consumer=None, way=0, strict=False):
     def array(shape, home):
         return SimpleNamespace(shape=shape, home=home)
 
-    names = namespace_for(producer, consumer, consumer.imports[way]) | {
+    names = run_setups(producer, consumer, consumer.imports[way]) | {
         "make": lambda shape: array(shape, home=False),
         "take": lambda x: clock.spend("take", CONVERT_NS, array(x.shape, home=True)),
         "use": use,

@@ -6,7 +6,7 @@ import types
 import pytest
 
 from dlprof.protocol.messages import verdict
-from dlprof.worker.simulated import DEVICES, NOT_COMPUTED, admit_jax, as_far_as_computed
+from dlprof.worker.simulated import DEVICES, NOT_COMPUTED, admit_jax, compare_contents
 
 
 class Device:
@@ -25,7 +25,7 @@ def judged(name, found, reads=1):
         device.reads += reads
         return found
 
-    answer = as_far_as_computed(name, device, instrument)
+    answer = compare_contents(name, device, instrument)
     return answer["verdict"], answer["evidence"].get("reason")
 
 

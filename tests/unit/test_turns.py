@@ -9,7 +9,7 @@ import pytest
 
 from dlprof.runner.schedule import page_offset
 from dlprof.worker import timer, turns
-from dlprof.worker.turns import MOST_TURNS, PAGE_BYTES, TURN_NS, Turns, next_block_at
+from dlprof.worker.turns import MOST_TURNS, PAGE_BYTES, TURN_NS, Turns, place_next_block
 
 CALL_NS = 4_000
 CPU = max(os.sched_getaffinity(0))
@@ -96,7 +96,7 @@ def test_work_that_several_threads_share_is_not_kept_on_one_processor(channel):
 
 def test_a_call_that_waits_for_a_processor_does_not_change_the_sample_of_its_turn():
     calls = iter((60_000, 60_000, 9_000_000, 60_000, 60_000, 60_000, 60_000, 60_000))
-    elapsed_ns = turns.of_pieces(lambda loops: sum(next(calls) for _ in range(loops)), 8, 1)
+    elapsed_ns = turns.time_pieces(lambda loops: sum(next(calls) for _ in range(loops)), 8, 1)
     assert elapsed_ns == 8 * 60_000
 
 
@@ -109,7 +109,7 @@ def begins_at():
 
 @pytest.mark.parametrize("offset", [0, 16, 32, 48, 2064])
 def test_the_next_copy_begins_where_it_is_asked_to(offset):
-    with next_block_at(offset, SIZE_BYTES):
+    with place_next_block(offset, SIZE_BYTES):
         found = [begins_at() for _ in range(3)]
     assert found == [offset] * 3
 

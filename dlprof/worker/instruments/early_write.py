@@ -60,19 +60,19 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
     found = judge(here, shifted)
     if found["verdict"] != "unsafe":
         return found
-    size = next(size for size, seen in [*here.items(), *shifted.items()] if seen == "torn")
+    size = next(size for size, word in [*here.items(), *shifted.items()] if word == "torn")
     evidence: dict[str, Any] = found["evidence"]
     if unaligned is not None:
         aligned = replace(subject, spec=replace(spec, layout=ALIGNED))
-        seen = attempt(partial(_try_size, aligned, size))
-        evidence |= {} if isinstance(seen, Refusal) else {"aligned": seen}
+        word = attempt(partial(_try_size, aligned, size))
+        evidence |= {} if isinstance(word, Refusal) else {"aligned": word}
     source = subject if unaligned is None or "torn" in here.values() else unaligned
-    evidence |= _with_size(source, size).made()
+    evidence |= _with_size(source, size).array_evidence()
     return found
 
 
 def _with_size(subject: Subject, size_bytes: int) -> Subject:
-    """The case's own array if it has this size: its shape may take another way."""
+    """Return the case's own array if it has this size: its shape may take another way."""
     is_own = size_bytes == subject.spec.size_bytes
     return subject if is_own else subject.of_bytes(size_bytes)
 
@@ -87,8 +87,8 @@ def _try_sizes(
         here[size] = _try_size(subject, size)
         looks = {here[size]}
         if unaligned is not None and looks <= {"whole", "view"}:
-            seen = attempt(partial(_try_size, unaligned, size))
-            shifted[size] = "refused" if isinstance(seen, Refusal) else seen
+            word = attempt(partial(_try_size, unaligned, size))
+            shifted[size] = "refused" if isinstance(word, Refusal) else word
             looks.add(shifted[size])
         if looks & {"torn", "immutable"} or (looks == {"view"} and size > VIEW_BYTES):
             break
@@ -96,16 +96,16 @@ def _try_sizes(
 
 
 def judge(here: dict[int, str], shifted: dict[int, str]) -> dict[str, Any]:
-    evidence: dict[str, Any] = {"sizes_bytes": {str(size): seen for size, seen in here.items()}}
+    evidence: dict[str, Any] = {"sizes_bytes": {str(size): word for size, word in here.items()}}
     if shifted:
-        evidence["unaligned_bytes"] = {str(size): seen for size, seen in shifted.items()}
+        evidence["unaligned_bytes"] = {str(size): word for size, word in shifted.items()}
     looks = {*here.values(), *shifted.values()}
     if "torn" in looks:
         return verdict("unsafe", evidence)
     if "whole" in looks and CHANGED not in looks:
         return verdict("safe", evidence)
     reason = next(
-        (why for seen, why in REASONS.items() if seen in looks),
+        (reason for word, reason in REASONS.items() if word in looks),
         "no copy of the source's own dtype was seen",
     )
     evidence["moot"] = bool(looks) and looks <= {"immutable", "view", "refused"}
@@ -116,16 +116,16 @@ def _try_size(subject: Subject, size_bytes: int) -> str:
     """Return the first result at this size that is no whole copy, or ``whole``."""
     other, value = _with_size(subject, size_bytes), _visible_value(subject)
     memory.check_room(other.spec)
-    seen = "whole"
+    word = "whole"
     for tries in range(1, 1 + max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
-        seen = _try_once(other, value)
-        if seen == "torn":
+        word = _try_once(other, value)
+        if word == "torn":
             # A conversion may be wrong by itself, and only now and then.
             controls = [_try_once(other, None) for _ in range(tries + CONTROLS)]
-            return CHANGED if "torn" in controls else seen
-        if seen != "whole":
+            return CHANGED if "torn" in controls else word
+        if word != "whole":
             break
-    return seen
+    return word
 
 
 def _visible_value(subject: Subject) -> int:
@@ -143,7 +143,7 @@ def _try_once(subject: Subject, value: int | None) -> str:
     before = producer.to_numpy(source)
     if begin in (None, before.ctypes.data):
         before = before.copy()  # it is a view of the source, or may be one
-    result = subject.converting(source)()
+    result = subject.converter(source)()
     if value is not None and producer.write(source, value) is NotImplemented:
         return "immutable"
     subject.wait_for(result)

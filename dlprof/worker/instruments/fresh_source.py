@@ -76,7 +76,7 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
     if found["verdict"] == "kept" and is_copy and fits and not subject.is_one_array:
         begun, wait, times = time.perf_counter_ns(), whole.waiter(), list[int]()
         while len(times) < NEW and time.perf_counter_ns() - begun < SLOW_NS:
-            times.append(_once(whole.converting(whole.make_another()), wait)[0])
+            times.append(_once(whole.converter(whole.make_another()), wait)[0])
         found["evidence"]["new_ns"] = statistics.median(times)
     return found
 
@@ -99,7 +99,7 @@ def judge(pairs: list[Pair], clock_ns: float, crosses: bool = False) -> dict[str
 
 def _convert_twice(subject: Subject) -> Pair | None:
     source = subject.make_another()
-    call, wait = subject.converting(source), subject.waiter()
+    call, wait = subject.converter(source), subject.waiter()
     wait(subject.convert())
     first_ns, first = _once(call, wait)
     second_ns, second = _once(call, wait)

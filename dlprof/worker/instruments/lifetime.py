@@ -32,11 +32,11 @@ from dlprof.protocol.messages import (
 from dlprof.worker.channel import Answer
 from dlprof.worker.growth import (
     NEW_SOURCE_BYTES,
+    choose_meters,
     has_grown,
     is_retained,
     measure_growth,
     measure_new_sources,
-    meters_of,
 )
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
@@ -76,11 +76,11 @@ def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]
             if evidence.get("verdict"):
                 return evidence
     answer.stage("lifetime repetition")
-    meters, is_uncounted = meters_of(subject)
+    meters, is_uncounted = choose_meters(subject)
     growth, grown = _growth(subject, other, meters)
     evidence |= growth
     if is_retained(evidence):
-        return verdict("retained", evidence | grown.made())
+        return verdict("retained", evidence | grown.array_evidence())
     if has_grown(evidence):
         return verdict("unknown", evidence, TOO_LITTLE)
     if is_uncounted:
@@ -97,12 +97,12 @@ def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     """
     # It is made first: made later, it might take the memory of the other source and keep it.
     source = subject.make_another()
-    results = [subject.converting(source)()]
+    results = [subject.converter(source)()]
     subject.wait_for(results[0])
     values = subject.producer.to_numpy(source).tobytes()
     evidence = _without_source(subject, gpu, answer)
     if evidence["changed_after_drop"] is not False:
-        return verdict("dangling", evidence | subject.made())
+        return verdict("dangling", evidence | subject.array_evidence())
     answer.stage("lifetime release")
     results.clear()
     gc.collect()
@@ -112,21 +112,23 @@ def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     now = attempt(lambda: subject.producer.to_numpy(source).tobytes())
     del kept
     answer.stage("lifetime release")
-    seen = words(now.error) if isinstance(now, Refusal) else SAME if now == values else CHANGED
-    evidence["source_after_drop"] = seen
-    if seen != SAME:
+    after = SAME if now == values else CHANGED
+    if isinstance(now, Refusal):
+        after = words(now.error)
+    evidence["source_after_drop"] = after
+    if after != SAME:
         # Its memory may be free already, and must not be freed once more.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
-        return verdict("dangling", evidence | subject.made())
+        return verdict("dangling", evidence | subject.array_evidence())
     return evidence
 
 
 def _without_source(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     """Return evidence of a result that is read after its source's memory was used again."""
-    answer.part("after_drop", subject.made())  # tells the array if the process dies of it
+    answer.part("after_drop", subject.array_evidence())  # tells the array if the process dies of it
     source = subject.make_another()
     address = subject.producer.pointer(source)
-    held = [subject.converting(source)]
+    held = [subject.converter(source)]
     del source  # only the call holds it now
     result = held[0]()
     subject.wait_for(result)
@@ -171,7 +173,7 @@ def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
 def _growth(subject: Subject, other: Subject, meters: list[Any]) -> tuple[dict[str, Any], Subject]:
     """Return the growth by conversions of one source, or of a new source each, and the array."""
     source = other.make_another()
-    convert = other.converting(source)
+    convert = other.converter(source)
     size = other.spec.size_bytes
     # An unfinished result is not retained.
     found = measure_growth(lambda: subject.wait_for(convert()), source, meters, size)

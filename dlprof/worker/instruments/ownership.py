@@ -103,7 +103,7 @@ class _Side:
     @cached_property
     def is_forbidden(self) -> bool:
         """Whether a write would end the process or show outside of it."""
-        found = memory.mapping_of(self.address) if self.device == "cpu" else None
+        found = memory.find_mapping(self.address) if self.device == "cpu" else None
         return found is not None and (found.shared or not found.writable)
 
     def first_bytes(self) -> bytes:

@@ -43,7 +43,7 @@ def measure(subject: Subject) -> dict[str, Any]:
     if size < LEAST_BYTES:
         return unknown("the array is too small to be seen")
     memory.check_room(other.spec)
-    convert = other.converting(other.make_another())
+    convert = other.converter(other.make_another())
     try:
         arrays = _peak_bytes(other, convert) / size
         if abs(arrays - 1) > PLAIN_ARRAYS:
@@ -52,7 +52,7 @@ def measure(subject: Subject) -> dict[str, Any]:
         return unknown(f"the high-water mark cannot be read or reset: {error.strerror}")
     evidence: dict[str, Any] = {"arrays": arrays, "size_bytes": size}
     if arrays >= NOTABLE_ARRAYS:
-        evidence |= other.made()
+        evidence |= other.array_evidence()
     return {"verdict": "ok", "evidence": evidence}
 
 

@@ -125,8 +125,8 @@ def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
 def _growth(subject: Subject) -> dict[str, Any]:
     """Return what the refusals leave behind; empty for nothing."""
     other = subject.of_bytes(growth.NEW_SOURCE_BYTES)
-    meters, is_uncounted = growth.meters_of(subject)
-    convert = other.converting(other.make_another())
+    meters, is_uncounted = growth.choose_meters(subject)
+    convert = other.converter(other.make_another())
     times_s = []
     for _ in range(2):  # the processor may have been taken away
         began = time.perf_counter()
@@ -137,7 +137,7 @@ def _growth(subject: Subject) -> dict[str, Any]:
     found = growth.measure_new_sources(other, meters, _refused)
     if is_uncounted and not found:
         raise Unsupported("neither framework says how much of the device's memory it uses")
-    return found | other.made() if found else {}
+    return found | other.array_evidence() if found else {}
 
 
 def _refused(convert: Callable[[], Any]) -> None:

@@ -68,7 +68,7 @@ def watched(subject: Subject, answer: Answer) -> Iterator[None]:
 
 
 def _read(owners: Iterable[Probe | None]) -> Reading:
-    """The settings of these frameworks; those of the process for None."""
+    """Read the settings of these frameworks, and of the process for None."""
     readers = {key: read for probe in owners for key, read in _readers(probe).items()}
     # A probe's text may end the process.
     return {key: attempt(read, BaseException) for key, read in readers.items()}
@@ -88,7 +88,7 @@ def _changed(before: Reading, after: Reading) -> Iterator[dict[str, str]]:
 
 @cache
 def _readers(probe: Probe | None) -> dict[tuple[str, str], Callable[[], str]]:
-    """Functions that read the settings of a framework, or of the process for None."""
+    """Return functions that read the settings of a framework, or of the process for None."""
     setup, texts, owner = (
         (IMPORTS, OF_PROCESS, "the process")
         if probe is None

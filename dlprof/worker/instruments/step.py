@@ -21,7 +21,7 @@ from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker import memory, timer
 from dlprof.worker.channel import Answer
 from dlprof.worker.instruments import times
-from dlprof.worker.loading import WorkerState, named, spec_of
+from dlprof.worker.loading import WorkerState, named, read_spec
 from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.source_text import execute
 
@@ -63,7 +63,7 @@ class Step:
         return self.steps.wait(self.spec.device).format(x="y")
 
     def run(self, x: Any = None) -> Any:
-        """One step on ``x``, or on the input; returns the output when it is there."""
+        """Run one step on ``x``, or on the input; return the output when it is there."""
         names = self.namespace
         own = names["x"]
         try:
@@ -82,10 +82,10 @@ class Step:
 
     def loop(self, statement: str) -> timer.Loop:
         """Compile a timed loop over ``statement`` in the names of the namespace."""
-        return timer.compile_loop(as_globals(statement), self.namespace)
+        return timer.compile_loop(make_global(statement), self.namespace)
 
     def reshaped(self, shape: tuple[int, ...]) -> Step:
-        """The same model and strategy for an input of another shape, with its own buffers."""
+        """Return the same step for an input of another shape, with its own buffers."""
         other = replace(self, spec=replace(self.spec, shape=shape), namespace=dict(self.namespace))
         other.namespace["x"] = other.another_input()
         other.make_buffers()
@@ -93,7 +93,7 @@ class Step:
 
     @property
     def fresh(self) -> Step:
-        """The same model and input with a new output for each call."""
+        """Return the same step with a new output for each call."""
         strategy = named(self.steps, self.steps.imports, FRESH)
         return replace(self, strategy=strategy, namespace=dict(self.namespace))
 
@@ -128,7 +128,7 @@ def prepare(
     return Step(steps, strategy, spec, namespace)
 
 
-def as_globals(statement: str) -> str:
+def make_global(statement: str) -> str:
     """Return ``statement`` for the body of a function, with all its names global.
 
     A step may set names for the next one, such as the next buffer.
@@ -142,7 +142,7 @@ def as_globals(statement: str) -> str:
 
 
 def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
-    spec = spec_of(request)
+    spec = read_spec(request)
     answer.stage("import")
     steps = state.probe(*request["consumer"])
     if not isinstance(steps, Steps):

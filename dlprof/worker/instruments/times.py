@@ -36,7 +36,7 @@ def first_call(subject: Subject, cases_before: int) -> tuple[dict[str, Any], Any
     return found, result
 
 
-def backlog_of(subject: Subject) -> timer.Backlog:
+def make_backlog(subject: Subject) -> timer.Backlog:
     """Make the wait for work that a conversion leaves behind.
 
     JAX, for one, copies host memory in other threads after the call has returned. In a loop that
@@ -62,7 +62,7 @@ def host_time(subject: Subject, budget_ns: int, turns: Turns | None = None) -> d
     # In turns as well: a slow stretch here would stay in every sample of a short call.
     cost = timer.loop_cost_ns(turns and replace(turns, name="loop cost"))
     series = turns and replace(turns, name="host time")
-    backlog = backlog_of(subject)
+    backlog = make_backlog(subject)
     return asdict(timer.sample(loop, budget_ns, cost, timer.LONG_NS, backlog, turns=series))
 
 
@@ -91,7 +91,7 @@ def ready_time(
 
 
 def idle_wait(loop: timer.Loop, budget_ns: int, turns: Turns | None = None) -> timer.Timing:
-    """The cost of a wait for a finished result."""
+    """Time a wait for a finished result."""
     series = turns and replace(turns, name="idle wait")
     return timer.sample(loop, budget_ns // 4, least_ns=IDLE_SAMPLE_NS, turns=series)
 
@@ -99,6 +99,6 @@ def idle_wait(loop: timer.Loop, budget_ns: int, turns: Turns | None = None) -> t
 def until_ready(
     loop: timer.Loop, idle: timer.Timing, budget_ns: int, turns: Turns | None = None
 ) -> dict[str, Any]:
-    """Time of a loop that waits for each result, without the idle wait."""
+    """Time a loop that waits for each result, without the idle wait."""
     series = turns and replace(turns, name="ready time")
     return asdict(timer.sample(loop, budget_ns, idle.median_ns, timer.LONG_NS, turns=series))

@@ -109,7 +109,7 @@ def _properties(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
         "immutable": subject.consumer.immutable,
     }
     evidence: dict[str, Any] = {"writable": writable}
-    orders = [order_of(side) for side in (source, result)]
+    orders = [memory_order(side) for side in (source, result)]
     if subject.spec.layout == "F" and None not in orders:
         evidence["orders"] = orders
     kept = subject.consumer.properties(result)
@@ -134,7 +134,7 @@ def _lengths(probe: Probe, array: Any, otherwise: tuple[int, ...] | None = None)
     return list(shape)
 
 
-def order_of(array: Any) -> str | None:
+def memory_order(array: Any) -> str | None:
     """``F`` or ``C`` of an array of two axes that says its strides."""
     strides = getattr(array, "strides", None) or getattr(array, "stride", None)
     strides = strides() if callable(strides) else strides
@@ -272,7 +272,7 @@ def _look_further(subject: Subject) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     looked = attempt(partial(_convert_further, subject, changed))  # a refusal is no change
     if changed and not isinstance(looked, Refusal) and looked.spec != subject.spec:
-        return {"changed": changed} | looked.made()
+        return {"changed": changed} | looked.array_evidence()
     return {"changed": changed}
 
 
@@ -296,7 +296,7 @@ def _convert(subject: Subject, source: Any, changed: dict[str, Any]) -> Conversi
     """Convert, and compare the source with what it was before."""
     producer = subject.producer
     before = host_copy(subject, source, producer)
-    result = subject.converting(source)()
+    result = subject.converter(source)()
     subject.wait_for(result)
     if difference := count_different(before, host_copy(subject, source, producer)):
         changed["source"] = difference
@@ -311,7 +311,7 @@ def _convert_others(subject: Subject, first: Conversion, changed: dict[str, Any]
     written = host_copy(subject, other, producer)
     if not count_different(first.source_values, written) or _result_changed(subject, first):
         return  # the write changed nothing, or shows in the result of another source
-    convert, wait, held = subject.converting(other), subject.waiter(), []
+    convert, wait, held = subject.converter(other), subject.waiter(), []
     for _ in range(RING):
         held.append(convert())
         wait(held[-1])
@@ -323,7 +323,7 @@ def _convert_others(subject: Subject, first: Conversion, changed: dict[str, Any]
     del held
     if producer.write(first.source, WRITTEN) is NotImplemented:
         return
-    result = subject.converting(first.source)()
+    result = subject.converter(first.source)()
     subject.wait_for(result)
     values = host_copy(subject, result, subject.consumer)
     was_right = not count_different(first.source_values, first.result_values)
