@@ -13,9 +13,7 @@ from dlprof.worker.instruments.ordering import Fit, judge
 from dlprof.worker.queued_work import (
     SPIN_UNIT_NS,
     QueuedWork,
-    calibrate,
     default_sides,
-    parallel_stream,
 )
 
 MS = 1_000_000
@@ -164,28 +162,6 @@ class TestBothStreams:
         assert "another stream" in own["reason"]
 
 
-class OneQueue(SimulatedDevice):
-    """All non-blocking streams share a queue of the device, except the first few."""
-
-    def __init__(self, free):
-        super().__init__()
-        self.free = free
-
-    def new_stream(self, *, blocking):
-        if len(self._streams) >= self.free:
-            return max(self._streams)
-        return super().new_stream(blocking=blocking)
-
-
-def test_streams_that_share_a_queue_are_not_used_beside_each_other():
-    device = OneQueue(free=4)
-    first, second = parallel_stream(device, "a"), parallel_stream(device, "b")
-    assert parallel_stream(device, "a") == first
-    assert parallel_stream(device, "b", first) == second != first
-    assert parallel_stream(device, "c", first, second) is None
-    assert measured(OneQueue(free=2), order="device")["verdict"] == "unknown"
-
-
 class SharesOnce(SimulatedDevice):
     """The first stream that is asked for gets the queue of the stream ``shared``."""
 
@@ -266,13 +242,3 @@ def test_work_after_the_wait_hides_no_unrelated_wait(order, host_ms):
 
     case.consumer.from_dlpack = slow
     assert measured_case(case, device)["verdict"] == TRUE[order]
-
-
-def test_a_known_stream_is_loaded_by_a_spin_and_a_private_one_by_its_framework():
-    queue, device = queue_for()
-    began = device.now_ns
-    queue.finish(queue.enqueue(50))
-    assert device.now_ns - began == pytest.approx(50 * SPIN_UNIT_NS, rel=0.01)
-    unit_ns, queueing = calibrate(queue_for(producer=Behaviour(private=True))[0], 5 * MS)
-    assert unit_ns == pytest.approx(1, rel=0.01)
-    assert queueing < 0.01

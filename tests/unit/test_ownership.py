@@ -73,19 +73,6 @@ def test_a_view_that_begins_elsewhere_in_the_same_memory_is_no_copy(code):
     assert measured(code)["verdict"] != "copy"
 
 
-def test_a_copy_beside_its_source_in_one_block_of_memory_is_a_copy():
-    class Beside(NumPy):
-        def create(self, spec):
-            return (
-                "block = numpy.zeros((2, 32), 'float32')\n"
-                "block[0] = numpy.arange(32)\n"
-                "x = block[0].reshape(4, 8)"
-            )
-
-    code = "(numpy.copyto(block[1], {x}.reshape(-1)), block[1].reshape(4, 8))[1]"
-    assert measured(code, producer=Beside())["verdict"] == "copy"
-
-
 class WithoutAddress(NumPy):
     def pointer(self, array):
         return None
