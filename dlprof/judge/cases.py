@@ -65,7 +65,7 @@ class Cases:
     @cached_property
     def arrays(self) -> dict[tuple[Any, ...], list[CaseView]]:
         """The cases of each pair and array."""
-        return by(self.cases, lambda case: case.array)
+        return grouped(self.cases, lambda case: case.array)
 
     def groups(
         self,
@@ -78,7 +78,7 @@ class Cases:
         Cases whose cause is false are left out. With a ``look``, cases are grouped also by the
         number of processes that saw it.
         """
-        found = by(
+        found = grouped(
             (case for case in self.cases if cause(case)),
             lambda case: (cause(case), case.how_often(*look) if look else ""),
         )
@@ -87,7 +87,7 @@ class Cases:
 
     @cached_property
     def _paths(self) -> dict[tuple[str, ...], PathFacts]:
-        paths = by(self.cases, lambda case: case.path)
+        paths = grouped(self.cases, lambda case: case.path)
         return {path: self._facts(cases) for path, cases in paths.items()}
 
     def _facts(self, cases: Sequence[CaseView]) -> PathFacts:
@@ -145,7 +145,7 @@ class Cases:
     @cached_property
     def _sound(self) -> dict[tuple[Any, ...], list[CaseView]]:
         """Cases of each array that may be advised if the result is waited for, cheapest first."""
-        return by(
+        return grouped(
             sorted(filter(self._is_sound, self.cases), key=lambda case: case.cost_ns),
             lambda case: case.array,
         )
@@ -357,7 +357,7 @@ def alignments(results: Iterable[Result]) -> dict[tuple[str, ...], Verdict[Align
     return found
 
 
-def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[Thing]]:
+def grouped(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[Thing]]:
     """Group things by a key, in their order."""
     found: dict[Key, list[Thing]] = defaultdict(list)
     for thing in things:

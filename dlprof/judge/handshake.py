@@ -238,7 +238,7 @@ def _cause(case: CaseView) -> Cause | None:
     if code := others.get(IMPORTED_OTHERWISE, {}).get("code"):
         words = f"the capsule of {producer} is versioned, and {consumer} takes a legacy one"
         return Cause(words, {"legacy": str(code)})
-    # A stand-in that has the protocol alone is taken, and the source is refused.
+    # A stand-in with the protocol alone is taken, and the source is refused.
     is_dlpack = case.result.case.protocol == "dlpack"
     protocol = "__dlpack__" if is_dlpack else "__cuda_array_interface__"
     is_taken = outcomes.get(protocol) and outcomes.get("import")

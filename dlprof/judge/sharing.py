@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dlprof.judge import thresholds
 from dlprof.judge.case_view import WORDS, CaseView, seen
-from dlprof.judge.cases import Cases, by, capped, is_contiguous
+from dlprof.judge.cases import Cases, capped, grouped, is_contiguous
 from dlprof.judge.rule import (
     NONE_INSTEAD,
     Rule,
@@ -119,7 +119,7 @@ def show_layout_copy(subject: Subject) -> Effect:
 )
 def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
     """The path copies this layout or alignment only; else it is a view."""
-    views = by(
+    views = grouped(
         (case for case in cases.cases if case.kind == "view" and case.ready is not None),
         _but_layout,
     )
@@ -233,7 +233,7 @@ def _is_broken(case: CaseView) -> bool:
 )
 def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
     """The documentation says copy and the result is a view, or the other way round."""
-    layouts = by(
+    layouts = grouped(
         (case for case in cases.cases if case.kinds_seen and is_contiguous(case)), _but_layout
     )
     for found in cases.groups(
