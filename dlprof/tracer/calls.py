@@ -195,21 +195,22 @@ class Calls(dict[type, "Kind | None"]):
 
     def row(self, frame: types.FrameType | None, producer: str) -> Row:
         """Return the row of a call from ``frame``: of the user's line there or further out."""
+        if frame is not None:
+            found = self.rows.get((id(frame.f_code), frame.f_lasti, producer, ""))
+            if found is not None:
+                return found
         while frame is not None and frame.f_globals is GLOBALS:
             frame = frame.f_back  # C code, called by a wrapper, converts what that let through
-        key = _place(frame), producer, ""
-        found = self.rows.get(key)
-        if found is not None:
-            return found
         line, via = self.tracer.places.line_frame(frame), ""
         if frame is not None and line is not None and line is not frame:
             via = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"
-        key = _place(line), producer, via
+        code, instruction = (line.f_code, line.f_lasti) if line is not None else (None, 0)
+        key = id(code), instruction, producer, via
         found = self.rows.get(key)
         if found is None:
             found = self.tracer.rows.row(line, self.target, producer, via)
             # Code that is made again has the same row, and its id may become that of other code.
-            if line is None or found.code is line.f_code:
+            if found.code is code:
                 self.rows[key] = found
         return found
 
@@ -336,10 +337,6 @@ class Calls(dict[type, "Kind | None"]):
             return (VIEWS, 0) if here <= there < here + length else (COPIES, copied)
         is_own = made.owns is not None and made.owns(result) and not kind.may_keep
         return (COPIES, copied) if is_own else (UNKNOWN, 0)
-
-
-def _place(frame: types.FrameType | None) -> tuple[int, int] | None:
-    return None if frame is None else (id(frame.f_code), frame.f_lasti)
 
 
 def _pointer(thing: Any) -> int | None:
