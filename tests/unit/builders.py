@@ -12,7 +12,7 @@ from dlprof.worker.subject import Subject, run_setups
 
 ANY_DEVICE = ("cpu", "cuda")
 MACHINE = {"machine_id": "0123456789ab", "boot_id": "ba9876543210"}
-"""By what sessions know that they are of one machine."""
+"""Identifies the machine that a session was measured on."""
 
 
 def make_way(
@@ -61,12 +61,12 @@ def make_case(
 
 
 def make_record(**changes) -> dict:
-    """A case in the session's words."""
+    """A case as a session stores it."""
     return {**make_case().record(), **changes}
 
 
 def make_answer(status="ok", reason=None, host_ns=100.0, **changes) -> dict:
-    """What a worker answers to one case; where it is ok, ``parts`` are added to the host time."""
+    """A worker's answer to a case; if it is ok, ``parts`` are added to the host time."""
     parts = {"host_time": make_timing(host_ns)} if status == "ok" else {}
     parts |= changes.pop("parts", {})
     return {
@@ -80,7 +80,7 @@ def make_answer(status="ok", reason=None, host_ns=100.0, **changes) -> dict:
 
 
 def make_timing(median_ns=100.0, page_faults=0.0) -> dict:
-    """One process's samples around a median."""
+    """The samples of a process, spread around a median."""
     samples = [median_ns * share for share in (0.998, 0.999, 1.0, 1.001, 1.002)]
     return {"loops": 10, "samples_ns": samples, "page_faults_per_call": page_faults}
 
@@ -93,7 +93,7 @@ def make_measure(median_ns=1000.0, ci95_ns=(900.0, 1100.0), **changes) -> TimeMe
 def make_result(
     code=None, median_ns=1000.0, ci95_ns=(900.0, 1100.0), case=None, **changes
 ) -> Result:
-    """A case that was measured to the end; give ``median_ns=None`` for one without times."""
+    """A case that was measured in full; pass ``median_ns=None`` for a case without times."""
     record = make_record(**(case or {}))
     if code is not None:
         record["code"] = code
@@ -135,7 +135,7 @@ def make_subject(
 ) -> Subject:
     """A subject on real NumPy arrays; ``export`` and ``import_`` default to NumPy's DLPack ones.
 
-    ``names`` are what the code may use besides the frameworks' own names.
+    ``names`` are the names that the code may use besides those of the frameworks.
     """
     producer = producer or NumPy()
     consumer = consumer or NumPy()
@@ -147,14 +147,14 @@ def make_subject(
 
 
 class Immutable(NumPy):
-    """NumPy, as if its arrays could not be written."""
+    """NumPy whose arrays claim to be read-only."""
 
     def write(self, array, value):
         return NotImplemented
 
 
 class Silent:
-    """Hears where an instrument is, and forgets it."""
+    """Ignores all progress reports of an instrument."""
 
     def stage(self, name):
         pass
@@ -164,7 +164,7 @@ class Silent:
 
 
 class Clock:
-    """Stands still until it is advanced; ``read_ns`` is what a reading costs."""
+    """A clock that stands still until it is advanced; a reading costs ``read_ns``."""
 
     def __init__(self, read_ns=0):
         self.now_ns = 1_000

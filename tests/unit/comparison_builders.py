@@ -1,4 +1,4 @@
-"""Sessions to compare: results whose processes are given by their medians."""
+"""Sessions to compare, built from the medians of their processes."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ QUIET = 0.01
 
 
 def medians(count=10, around_ns=1000.0, spread=QUIET, seed=0):
-    """Process medians as a quiet machine gives them, the same for the same seed."""
+    """Return process medians of a quiet machine, reproducible by seed."""
     noise = np.random.default_rng(seed).normal(0.0, spread, count)
     return [float(around_ns * np.exp(value)) for value in noise]
 
@@ -39,7 +39,7 @@ def timed(name="a", ns=(1000.0,), faults=None, loops=1, **changes):
 
 
 def suite(slower=None, count=10, seed=0, names="abcdefgh", spread=QUIET, **changes):
-    """Cases of one measurement; ``slower`` are ratios by name."""
+    """Return the cases of a measurement; ``slower`` maps names to ratios."""
     return [
         timed(
             name,
@@ -54,9 +54,9 @@ def suite(slower=None, count=10, seed=0, names="abcdefgh", spread=QUIET, **chang
 
 
 def sample(ratio=1.0, rounds=32, sd=0.0, floor=0.05, seed=1):
-    """A time in turns of which HEAD takes ``ratio`` times as long.
+    """Return a time measured in turns on which HEAD takes ``ratio`` times as long as BASE.
 
-    ``sd`` is the spread of the processes of a side.
+    ``sd`` is the spread between the processes of each side.
     """
     chance = np.random.default_rng(seed)
     sides = [
@@ -77,16 +77,16 @@ def pair(base, head, base_header=None, head_header=None):
 
 
 def compared(base, head, *fail_on, base_header=None, head_header=None, in_turns=False, **criteria):
-    """The comparison of two lists of results."""
+    """Compare two lists of results."""
     sides = pair(base, head, base_header, head_header)
     return compare(*sides, replace(parse(fail_on), **criteria), in_turns)
 
 
 def only_words(comparison):
-    """The word of each time by the name of its import."""
+    """Map each import name to the word for its time."""
     return {case.case.import_: time.word for case, time in comparison.times}
 
 
 def case_words(comparison):
-    """The word of each case by the name of its import."""
+    """Map each import name to the word for its case."""
     return {case.case.import_: case.word for case in comparison.cases}

@@ -1,4 +1,4 @@
-"""Documents for the tests of renderers: no session is needed to make them."""
+"""Documents for the tests of renderers, made without a session."""
 
 from dlprof.report.document import (
     Answer,
@@ -27,7 +27,7 @@ COLUMNS = (Column("time", right=True), Column("result"), Column("path"), Column(
 
 
 def chart(*rows):
-    """A chart with a point for each path, as of ``PATHS``."""
+    """A chart with a point for each path, in the format of ``PATHS``."""
     marks = [Mark(f"{label}, {problem}", 5, 9, "error", 7, "M0 0") for label, *_, problem in rows]
     lines = (ChartRow(label, (mark,)) for mark, (label, *_) in zip(marks, rows, strict=True))
     return Chart(tuple(lines), ((50.0, "1 ms"),), "Times.", (("M0 0", "plain", "view"),))
@@ -81,7 +81,7 @@ def document(**changes):
 
 
 def document_of(word):
-    """A document that says ``word`` wherever it can."""
+    """A document with ``word`` in every place that takes text."""
     cells = (Cell(word), Cell(word, code=True), Cell(f"DLP018 {word}"))
     table = Table((Column(word), Column(word, right=True), Column(word)), (cells,), word)
     found_chart = Chart((ChartRow(word, (Mark(word, 1, 2, "plain"),), word),), ((5, word),), word)

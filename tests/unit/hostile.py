@@ -1,4 +1,4 @@
-"""Text that wants to be more than text."""
+"""Text that tries to be markup, a command or a control sequence."""
 
 from hypothesis import strategies as st
 

@@ -12,7 +12,7 @@ SIZES = ((1,), (1024, 1024), (4096, 4096))
 
 
 def timed(median_ns, rounds=3, share=0.02):
-    """A time with its samples: each process a little slower than the one before."""
+    """A time with its samples: each process is a little slower than the previous."""
     processes = [
         {
             "round": place,
@@ -32,7 +32,7 @@ def timed(median_ns, rounds=3, share=0.02):
 
 
 def case(code="numpy.from_dlpack(x)", median_ns=2 * US, owner="view", shape=(4, 4), **changes):
-    """A case with every measure; ``changes`` are parts of the result, ``case`` of the case."""
+    """A case with every measure; ``changes`` go to the result, ``case`` to the case."""
     import_ = code.split("(", maxsplit=1)[0]
     record = {"shape": shape, "import": import_, **changes.pop("case", {})}
     size_bytes = 4 * math.prod(shape)
@@ -92,5 +92,5 @@ def full_session() -> Session:
 
 
 def alone(*results, **changes) -> Session:
-    """A session of these results, with what the rules find."""
+    """A session with these results and the findings of the rules."""
     return judged(make_session(*results, **changes))

@@ -1,4 +1,4 @@
-"""Sessions of several days and machines, in memory."""
+"""Sessions from several days and machines, in memory."""
 
 from datetime import datetime, timedelta, timezone
 
@@ -28,7 +28,7 @@ def machine(**changes):
 
 
 def result(name="a", ns=1000.0, processes=8, seed=0, spread=0.005, **changes):
-    """A case whose processes are around ``ns``, each of one sample of many calls."""
+    """A case whose processes take about ``ns``, each with one sample of many calls."""
     noise = np.random.default_rng(seed).normal(0.0, spread, processes)
     times = [float(ns * np.exp(value)) for value in noise]
     changes.setdefault("loops", 1000)
@@ -36,7 +36,7 @@ def result(name="a", ns=1000.0, processes=8, seed=0, spread=0.005, **changes):
 
 
 def day(number, *results, **header):
-    """The session of a day."""
+    """The session of a given day."""
     header.setdefault("environment", MACHINE)
     header.setdefault("created", created(number))
     return make_session(*results, **header)

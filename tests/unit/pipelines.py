@@ -1,7 +1,7 @@
 """Run the steps of ``action.yml`` and the scripts of ``ci/gitlab.yml`` in a shell, as runners do.
 
-What is faked is the runner: its environment files and folders, and the expressions ``${{ … }}``.
-The scripts are taken from the files as they are.
+Only the runner is faked: its environment files and folders, and its ``${{ … }}`` expressions.
+The scripts are read from the files unchanged.
 """
 
 import os
@@ -24,10 +24,10 @@ WAYS = {
     "two interpreters": {"scenario": "a b.toml", "base-python": "old/python", "head-python": "new"},
     "two sessions": {"base": "before.json", "head": "after.json"},
 }
-"""The ways to gate, by the inputs of the action; those of the job are called ``DLPROF_…``."""
+"""Ways to gate, by input of the action; the job calls them ``DLPROF_…``."""
 
 GITHUB_SHELL = ("bash", "--noprofile", "--norc", "-eo", "pipefail")
-"""What ``shell: bash`` stands for."""
+"""The command that ``shell: bash`` stands for."""
 GITLAB_SHELLS = {
     "bash": ("bash", "-c", "set -eo pipefail\n{}"),
     "sh": ("sh", "-c", "set -e\n{}"),
@@ -36,7 +36,7 @@ GITLAB_SHELLS = {
 
 @dataclass(frozen=True)
 class Ran:
-    """One step or job: its exit code, what it said, and what it left."""
+    """A step or job that has run: its exit code, output and files."""
 
     code: int
     out: str
@@ -46,7 +46,7 @@ class Ran:
 
 
 def recorder(folder: Path, code: int = 0) -> Path:
-    """A command in the place of dlprof, that writes down the words it is given, one a NUL."""
+    """Replace dlprof by a command that records its arguments, separated by NUL."""
     file = folder / "recorder"
     file.write_text(
         f'#!/bin/sh\nprintf "%s\\0" "$@" > {shlex.quote(str(folder / "words"))}\nexit {code}\n',
@@ -61,7 +61,7 @@ def recorded(folder: Path) -> list[str]:
 
 
 def this_dlprof(folder: Path) -> Path:
-    """A command that runs the dlprof of this checkout."""
+    """Create a command that runs the dlprof of this checkout."""
     file = folder / "dlprof"
     words = shlex.join([sys.executable, "-m", "dlprof"])
     file.write_text(f'#!/bin/sh\nexport PYTHONPATH={ROOT}\nexec {words} "$@"\n', encoding="utf-8")
@@ -70,7 +70,7 @@ def this_dlprof(folder: Path) -> Path:
 
 
 class _GitLab(yaml.SafeLoader):
-    """Reads ``!reference [job, key]`` as what the job has under this key."""
+    """A loader that resolves ``!reference [job, key]`` to the job's value for the key."""
 
 
 _GitLab.add_constructor(
@@ -80,15 +80,15 @@ _GitLab.add_constructor(
 
 
 def workflows() -> tuple[dict, dict]:
-    """The workflow of GitHub and the file of GitLab in docs/ci.md."""
+    """Return the GitHub workflow and the GitLab file in docs/ci.md."""
     page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
     github, gitlab = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    # yaml.load is safe with this loader, which makes no objects.
+    # yaml.load is safe with this loader: it creates no objects.
     return yaml.safe_load(github), yaml.load(gitlab, _GitLab)
 
 
 def run_workflow(inputs: dict[str, str], folder: Path) -> Ran:
-    """The steps of the workflow in docs/ci.md, up to one that fails, with these inputs besides."""
+    """Run the steps of the workflow in docs/ci.md, with added inputs, until a step fails."""
     ran = Ran(0, "", "")
     for step in workflows()[0]["jobs"]["gate"]["steps"]:
         if "run" in step:
@@ -101,7 +101,7 @@ def run_workflow(inputs: dict[str, str], folder: Path) -> Ran:
 
 
 def run_action(inputs: dict[str, str], folder: Path) -> Ran:
-    """All steps of the action that apply, up to one that fails."""
+    """Run all steps of the action that apply, until a step fails."""
     unknown = set(inputs) - set(ACTION["inputs"])
     assert not unknown, unknown
     given = {name: found.get("default", "") for name, found in ACTION["inputs"].items()} | inputs
@@ -128,7 +128,7 @@ def run_step(step: dict, inputs: dict[str, str], folder: Path) -> Ran:
 
 
 def run_page_job(inputs: dict[str, str], folder: Path) -> Ran:
-    """The job of docs/ci.md that extends the one of ci/gitlab.yml, with these inputs besides."""
+    """Return the job in docs/ci.md that extends the one in ci/gitlab.yml, with added inputs."""
     job = workflows()[1]["conversions"]
     before = [
         line for part in job["before_script"] for line in ([part] if type(part) is str else part)
@@ -143,7 +143,7 @@ def run_job(
     shell_name: str = "bash",
     before: Sequence[str] = tuple(JOB["before_script"]),
 ) -> Ran:
-    """before_script and script of the job as one script, as GitLab's runner joins them."""
+    """Join before_script and script of the job into one script, as GitLab's runner does."""
     variables = {f"DLPROF_{name.replace('-', '_').upper()}": text for name, text in inputs.items()}
     unknown = set(variables) - set(JOB["variables"])
     assert not unknown, unknown
@@ -167,12 +167,12 @@ def shell(words: list[str], values: dict[str, object], folder: Path):
 
 
 def expression(text: str, inputs: dict[str, str]) -> str:
-    """A value under ``env``: text with ``${{ inputs.NAME }}`` in it."""
+    """Expand ``${{ inputs.NAME }}`` in a value under ``env``."""
     return re.sub(r"\$\{\{ inputs\.([a-z-]+) \}\}", lambda found: inputs[found[1]], text)
 
 
 def applies(condition: str | None, inputs: dict[str, str]) -> bool:
-    """``if:`` in the one form that the action uses."""
+    """Evaluate ``if:`` in the only form that the action uses."""
     if condition is None:
         return True
     name, text = re.fullmatch(r"inputs\.([a-z-]+) == '([^']*)'", condition).groups()

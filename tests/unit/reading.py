@@ -1,4 +1,4 @@
-"""Read a page as a browser does, and the sections of a document as text."""
+"""Read a page as a browser does, and sections of a document as text."""
 
 from html.parser import HTMLParser
 
@@ -7,7 +7,7 @@ LINKS = ("href", "src")
 
 
 class Page(HTMLParser):
-    """``tags`` are all elements with their attributes, ``text`` is what is shown."""
+    """A parsed page: ``tags`` are all elements with their attributes, ``text`` is what is shown."""
 
     def __init__(self, html):
         super().__init__(convert_charrefs=True)
@@ -40,7 +40,7 @@ class Page(HTMLParser):
 
     @property
     def active(self):
-        """The elements and the attributes that could run something or fetch it."""
+        """Return the elements and attributes that could run or fetch something."""
         elements = [tag for tag, _ in self.tags if tag in ("script", "img", "iframe", "style")]
         names = [(name, value or "") for _, attrs in self.tags for name, value in attrs.items()]
         scripts = [name for name, value in names if "javascript:" in value and name in LINKS]
@@ -57,18 +57,18 @@ class Page(HTMLParser):
 
 
 def texts(found):
-    """The cells of a table, or of the tables of a section."""
+    """Return the cells of a table, or of all tables in a section."""
     blocks = getattr(found, "blocks", (found,))
     rows = [row for block in blocks for row in getattr(block, "rows", ())]
     return [[f"{cell.text} {cell.note}".strip() for cell in row] for row in rows]
 
 
 def told(*sections):
-    """The lines of sections, outside of tables."""
+    """Return the lines of sections, without tables."""
     blocks = [block for section in sections for block in section.blocks]
     return "\n".join(line for block in blocks for line in getattr(block, "lines", ()))
 
 
 def part(document, heading):
-    """The first section whose heading begins so."""
+    """Return the first section whose heading starts with this text."""
     return next(one for one in document.sections if one.heading.startswith(heading))

@@ -13,11 +13,11 @@ from dlprof.runner.request import Request
 RECORDED = Path(__file__).parent.parent / "recorded"
 NUMPY_TORCH = RECORDED / "numpy-torch.jsonl"
 THERE_AND_BACK = RECORDED / "there-and-back.jsonl"
-"""Numpy and torch both ways: in loops, before loops."""
+"""NumPy and torch in both directions, inside and before loops."""
 
 
 def measurement_of(recording, path) -> Measurement:
-    """The run that was recorded, to be replayed into the session ``path``."""
+    """Replay the recorded run into the session ``path``."""
     header = recording.header
     asked = {**header["request"], "python": sys.executable, "command": ["run"]}
     request = TypeAdapter(Request).validate_python(asked)

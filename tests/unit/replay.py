@@ -1,12 +1,12 @@
-"""A worker without a process: it answers as real workers did, from a recorded run.
+"""A worker without a process, which replays the answers of real workers from a recorded run.
 
 For tests of everything above the workers::
 
     with replayed(NUMPY_TORCH):
         main(["run", "torch", "numpy"])
 
-A case is answered round by round as it was recorded, and from the first answer again if more rounds
-are asked for.
+A case is answered round by round as it was recorded. If more rounds are requested, the
+answers start again from the first.
 """
 
 import json
@@ -21,16 +21,16 @@ from dlprof.runner.worker_client import Outcome, WorkerClient
 
 @contextmanager
 def replayed(path):
-    """Inside, all workers answer from the recording."""
+    """Let all workers answer from the recording, inside the context."""
     recording = Recording(path)
     with worker_client.started_by(recording):
         yield recording
 
 
 class Recording:
-    """Recorded answers, by what was asked. Starts workers that give them.
+    """Recorded answers, keyed by request. Starts workers that replay them.
 
-    ``asked`` lists the requests, in order.
+    ``asked`` lists the requests in order.
     """
 
     def __init__(self, path):
@@ -42,7 +42,7 @@ class Recording:
             self._answers.setdefault(key, []).append(answer)
 
     def skip(self, path):
-        """Go on behind the answers that the session file ``path`` of the same run holds."""
+        """Skip the answers that the session file ``path`` of the same run already holds."""
         for key, _ in _answers(path)[1]:
             self._given[key] = self._given.get(key, 0) + 1
 
@@ -89,7 +89,7 @@ class ReplayedWorker(WorkerClient):
 
 
 def _answers(path):
-    """The header of a recording, and its answers by what was asked."""
+    """Return the header of a recording, and its answers keyed by request."""
     header, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     rounds, cases = header["request"]["settings"]["rounds"], header["cases"]
     found = []
@@ -109,7 +109,7 @@ def _key(request):
 
 
 def _named(request):
-    """A request with the frameworks' names alone, as a case has them."""
+    """Reduce a request to the frameworks' names, as a case has them."""
     return {**request, "producer": request["producer"][1], "consumer": request["consumer"][1]}
 
 

@@ -1,4 +1,4 @@
-"""Sessions whose cases have recipes, as a worker would write them, without any framework."""
+"""Sessions whose cases have recipes, as a worker would write them, without a framework."""
 
 from builders import make_session
 from guilty import FOUND, GUILTY
@@ -11,7 +11,7 @@ from dlprof.worker.instruments import recipe
 
 
 def recipe_of(producer=None, consumer=None, spec=None, setup=""):
-    """What a worker says of the conversion of an array."""
+    """A worker's answer about the conversion of an array."""
     way = Import("way", (Protocol.DLPACK,), "f({x})", setup=setup)
     return recipe.measure(
         producer or NumPy(), consumer or NumPy(), way, spec or ArraySpec((64, 64), "float32")
@@ -32,15 +32,15 @@ def case_of(producer, consumer, spec, **changes):
 
 
 def measured_of(rule):
-    """What a case that shows the rule holds besides the conversion."""
+    """Parts of a case that shows the rule, besides the conversion."""
     shown = GUILTY[FOUND[rule].results[0]] if rule in FOUND else path("f(x)")
     return {name: getattr(shown, name) for name in shown.model_fields_set - {"case"}}
 
 
 def session_of(rule, *sides, spec=None, code="numpy.array(x)", case=None, header=None, **changes):
-    """A session with one finding of ``rule``, of a case that shows it.
+    """A session with one finding of ``rule``, on a case that shows it.
 
-    ``sides`` are producer and consumer, and ``changes`` parts of the result.
+    ``sides`` are producer and consumer; ``changes`` are parts of the result.
     """
     producer, consumer = sides or (NumPy(), NumPy())
     spec = spec or ArraySpec((64, 64), "float32")

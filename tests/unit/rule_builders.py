@@ -1,4 +1,4 @@
-"""Results for tests of rules: one path, measured to the end, with nothing to find."""
+"""Results for tests of rules: one path, measured in full, with nothing to find."""
 
 import re
 
@@ -12,18 +12,18 @@ MS = 1_000_000.0
 
 
 def spread(median_ns, share=0.01, **changes):
-    """A time with an interval of ``share`` to each side, and a fastest sample as far below."""
+    """A time with an interval of ``share`` on each side; the fastest sample is as far below."""
     interval = (median_ns * (1 - share), median_ns * (1 + share))
     return make_measure(median_ns, interval, min_ns=interval[0], **changes)
 
 
 def once(median_ns):
-    """The time of a single process: no interval."""
+    """The time of a single process, which has no interval."""
     return make_measure(median_ns, None, min_ns=median_ns)
 
 
 def by_process(*medians_ns, disturbed=0.0, **changes):
-    """The time of several processes, whose interval is as wide as the machine was busy."""
+    """The time of several processes, with an interval as wide as the machine was busy."""
     processes = [
         ProcessSamples(round=at, loops=1, samples_ns=[median], disturbed=disturbed)
         for at, median in enumerate(medians_ns)
@@ -34,7 +34,7 @@ def by_process(*medians_ns, disturbed=0.0, **changes):
 
 
 def disturbed(median_ns):
-    """A time of which other programs had most in every process."""
+    """A time during which other programs took most of the processor in every process."""
     processes = by_process(*[median_ns] * 3, disturbed=1.0).processes
     return spread(median_ns).model_copy(update={"processes": processes})
 
@@ -44,7 +44,7 @@ def verdict(word, processes=(), **evidence):
 
 
 LOOKED = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
-"""What a diagnosis found that looked at everything."""
+"""A complete diagnosis."""
 
 
 def owned(word, device="cpu", alignment=64):
@@ -52,13 +52,13 @@ def owned(word, device="cpu", alignment=64):
 
 
 def varying(*processes):
-    """Ownership that differs from process to process: pairs of verdict and alignment."""
+    """Ownership that differs between processes, as pairs of verdict and alignment."""
     found = [owned(word, alignment=alignment) for word, alignment in processes]
     return verdict("varies", reason="they disagree", processes=found)
 
 
 def tried(aligned="view", sliced="copy", alignment=64):
-    """What the instrument *alignment* says of both places."""
+    """The answer of the *alignment* instrument for both places."""
     places = {
         "aligned": {"verdict": aligned, "alignment_bytes": alignment},
         "sliced": {"verdict": sliced, "alignment_bytes": 4},
@@ -75,7 +75,7 @@ def wrong(**changed):
 
 
 def path(code, ready=5 * US, owner="view", host=None, case=None, **parts):
-    """A result; ``ready`` and ``host`` are a median in ns or a measure."""
+    """A result; ``ready`` and ``host`` are each a median in ns or a measure."""
     record = make_record(code=code, **{"import": code, **(case or {})})
     ready = spread(ready) if isinstance(ready, float) else ready
     fields = {
@@ -90,14 +90,14 @@ def path(code, ready=5 * US, owner="view", host=None, case=None, **parts):
 
 
 def lost(status, reason, code="f(x)"):
-    """A case whose conversion did not come back."""
+    """A case whose conversion did not return."""
     ended = end_of(reason) if status in ("crashed", "timeout") else None
     parts = {"values": None, "lost": ended}
     return path(code, None, None, status=status, reason=reason, **parts)
 
 
 def end_of(reason):
-    """How a worker was lost: ``killed by SIGSEGV during values``."""
+    """Describe how a worker was lost: ``killed by SIGSEGV during values``."""
     how, _, stage = reason.partition(" during ")
     signal, limit = re.search(r"SIG[A-Z]+", how), re.search(r"within (\d+) s", how)
     return {
@@ -109,15 +109,15 @@ def end_of(reason):
 
 
 def died(word, reason, **evidence):
-    """The verdict of an instrument in which the worker was lost."""
+    """The verdict of an instrument during which the worker was lost."""
     return verdict(word, reason=reason, lost=end_of(reason), **evidence)
 
 
 def found(rule, *results):
-    """The findings of one rule, by id."""
+    """Return the findings of one rule."""
     return [finding for finding in find(results) if finding.rule == rule]
 
 
 def rules(*results):
-    """The ids of all rules that found something."""
+    """Return the ids of all rules with a finding."""
     return [finding.rule for finding in find(results)]

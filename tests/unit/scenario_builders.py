@@ -13,5 +13,5 @@ def make_scenario(more: str = "", least: str = LEAST):
 
 
 def make_sweep(catalog, more: str = "", least: str = LEAST, **given):
-    """What a scenario comes to where a catalog is there; ``given`` is typed."""
+    """Resolve a scenario when a catalog is present; ``given`` is the command line."""
     return sweep(make_scenario(more, least), read(given, typed=True), lambda *_: catalog)

@@ -1,4 +1,4 @@
-"""Workers that are no processes: they do as a test says, and note what they were asked."""
+"""Workers without processes: they follow the test's script and record their requests."""
 
 from dataclasses import dataclass, field
 
@@ -11,12 +11,12 @@ from dlprof.runner.worker_client import Outcome
 class Workers:
     """All workers of a run. Fields name the imports or instruments with a fault.
 
-    ``asked`` has the imports that each process served. ``dies`` end their worker, and so does
-    ``dies_of_dtype``; ``dies_in_company`` only after another case. After ``poisons`` the worker
+    ``asked`` lists the imports that each process served. ``dies`` and ``dies_of_dtype`` end
+    their worker; ``dies_in_company`` does so only after another case. After ``poisons`` the worker
     dies before it begins the next case, and after ``spoils`` it refuses all others. Refusals of
-    ``jams`` break a path that converted before. A conversion ``gives`` further parts. An import in
-    ``corrupts`` makes the values of another one wrong. ``fatal`` instruments end their worker, and
-    the user stops the run in ``stopped`` ones.
+    ``jams`` break a path that converted before. ``gives`` adds parts to a conversion. An import in
+    ``corrupts`` makes the values of another import wrong. ``fatal`` instruments end their worker.
+    The user stops the run in ``stopped`` instruments.
     """
 
     dies: set = field(default_factory=set)
@@ -72,7 +72,7 @@ class ScriptedWorker:
             self.workers.loaded += request["cases"]
 
     def poll(self, limit_s, on_stage=None, wait_s=0.0):
-        """The answer, at the second look where several are open: so that they take turns."""
+        """Return the answer on the second poll if several are open, so that workers take turns."""
         if self.workers.most_open > 1 and not self.was_polled:
             self.was_polled = True
             return None
@@ -80,7 +80,7 @@ class ScriptedWorker:
 
     def wait(self, limit_s):
         self.workers.imported.append(len(self.request["cases"]))
-        self.is_idle = True  # it has imported, and disturbs no other
+        self.is_idle = True  # it has imported, and does not disturb others
         self.workers.open -= 1
         return Outcome("ok", None, alive=not self.dead)
 
@@ -130,7 +130,7 @@ class ScriptedWorker:
         return Outcome("ok", None, make_answer()["parts"] | self.found(name))
 
     def found(self, name):
-        """Return the further parts of a conversion that works."""
+        """Return the added parts of a working conversion."""
         workers = self.workers
         left = dict(workers.gives.get(name, {}))
         if name in workers.changes_settings:

@@ -1,19 +1,19 @@
-"""A CUDA device on a fake clock, and frameworks that behave on it as they are told.
+"""A CUDA device on a fake clock, and frameworks that behave on it as configured.
 
-Everything a stream has been given runs in order and takes a declared time, so the moment at which
-each piece of work starts and ends is known when it is queued; nothing runs in the background. The
-host has one clock, which moves when a call costs host time and when the host waits.
+Everything queued on a stream runs in order and takes a declared time. The start and end of
+each piece of work are therefore known when it is queued; nothing runs in the background. The
+host has one clock, which advances when a call costs host time and when the host waits.
 
 The rules are those of the CUDA driver's documentation ("Stream synchronization behavior"):
 
 - work on the legacy default stream starts after all work queued on blocking streams, and work
   queued on a blocking stream afterwards starts after it;
 - the per-thread default stream is a blocking stream;
-- a non-blocking stream waits for nothing but its own work and the events it was told to wait for.
+- a non-blocking stream waits only for its own work and for the events it was given.
 
-Memory holds one byte value throughout, and remembers when each write lands. So a reader sees what
-was there at its own time: a read that is not ordered after the write sees the old value, and a copy
-sees what its source holds when the copy ends.
+Memory holds one byte value throughout, and remembers when each write lands. A reader sees the
+value at its own time: a read that is not ordered after the write sees the old value. A copy
+sees the value that its source holds when the copy ends.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ class Event:
 
 
 class Memory:
-    """One allocation: which values land when. A zero lands before all others."""
+    """An allocation: its values, with the times at which they land. A zero lands first."""
 
     def __init__(self) -> None:
         self.writes: list[tuple[int, Value]] = [(0, lambda: 0)]
@@ -58,12 +58,12 @@ class Memory:
 
     def value(self, at_ns: int) -> int:
         landed = [write for write in self.writes if write[0] <= at_ns]
-        landed.sort(key=lambda write: write[0])  # the later one of a tie stays behind
+        landed.sort(key=lambda write: write[0])  # in a tie, the later write wins
         return landed[-1][1]()
 
 
 class SimulatedDevice:
-    """Implements :class:`dlprof.device.cuda.Gpu` on a fake clock."""
+    """A fake :class:`dlprof.device.cuda.Gpu` on a fake clock."""
 
     uuid = ""
     is_simulated = False
@@ -81,7 +81,7 @@ class SimulatedDevice:
         return self.now_ns
 
     def spend(self, host_ns: int) -> None:
-        """Let the host work for a while."""
+        """Advance the clock as if the host were busy."""
         self.now_ns += host_ns
 
     def synchronize(self, stream: int) -> None:
@@ -98,11 +98,11 @@ class SimulatedDevice:
         return handle
 
     def end_of(self, stream: int) -> int:
-        """When what has been queued on the stream will be done."""
+        """Return the time at which all work queued on the stream will be done."""
         return self._stream(stream).busy_until_ns
 
     def queue(self, stream: int, device_ns: int) -> tuple[int, int]:
-        """Queue work of this length; returns when it starts and when it ends."""
+        """Queue work of this length; return its start and end."""
         self.spend(QUEUE_NS)
         start = self._start(stream)
         self._stream(stream).busy_until_ns = start + device_ns
@@ -137,7 +137,7 @@ class SimulatedDevice:
         return self._streams[handle or LEGACY_STREAM]
 
     def _start(self, handle: int) -> int:
-        """When work would start that were queued now."""
+        """Return the time at which work queued now would start."""
         stream, legacy = self._stream(handle), self._streams[LEGACY_STREAM]
         ahead = [stream.busy_until_ns, self.now_ns]
         if stream is legacy:
@@ -157,7 +157,7 @@ class SimulatedDevice:
         return 0
 
     def write(self, address: int, data: bytes) -> None:
-        self.spend(1)  # what ended just now did not see it any more
+        self.spend(1)  # work that ended just now did not see it any more
         self.memory[address].put(self.now_ns, lambda: data[0])
 
     def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
@@ -174,7 +174,7 @@ class SimulatedDevice:
         self.l2_is_cold = True
 
     def speed_up(self) -> None:
-        """Its clocks are always the same."""
+        """Returns constant clocks."""
 
 
 @dataclass(frozen=True)
@@ -186,15 +186,15 @@ class FakeArray:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What a framework does when it takes an array in.
+    """The behavior of a framework when it imports an array.
 
-    ``order`` says what it does about the producer's queued work: let the ``host`` wait for the
-    producer's stream, let it wait for the whole ``device`` or for ``half`` of what is left of the
-    queue, let its own stream wait for an ``event``, let the ``legacy`` default stream wait for it,
-    or ``nothing``. ``copies`` says whether it then copies on its own stream; if ``hasty``, it
-    copies first. A ``private`` stream is neither shown nor taken from outside. A ``mute``
-    framework has no wait of its own. ``host_ns`` is what the call costs the host besides. A
-    producer that ``blocks`` runs its queued work before it returns.
+    ``order`` is its response to the producer's queued work. The ``host`` waits for the producer's
+    stream, for the whole ``device``, or for ``half`` of the remaining queue; its own stream waits
+    for an ``event``; the ``legacy`` default stream waits for it; or ``nothing`` does. If it
+    ``copies``, it then copies on its own stream; if ``hasty``, it copies first. A ``private``
+    stream is neither exposed nor accepted. A ``mute`` framework has no wait of its own. ``host_ns``
+    is the added host time of the call. A producer that ``blocks`` runs its queued work before it
+    returns.
     """
 
     order: str = "event"
@@ -207,7 +207,7 @@ class Behaviour:
 
 
 class FakeFramework(Probe):
-    """A framework with a stream of its own, whose ``from_dlpack`` behaves as it is told."""
+    """A framework with its own stream, whose ``from_dlpack`` behaves as configured."""
 
     exports = (Export("dlpack", Protocol.DLPACK, "{x}"),)
     devices = ("cuda",)
@@ -256,7 +256,7 @@ class FakeFramework(Probe):
             self.gpu.wait_event(self.stream if order == "event" else LEGACY_STREAM, event)
 
     def compute(self, source: FakeArray, work_ns: int) -> FakeArray:
-        """Queue work on this framework's stream whose result is the source's value plus one."""
+        """Queue work on this framework's stream that computes the source's value plus one."""
         result = self.array(source.size_bytes)
         start, end = self.gpu.queue(self.stream, work_ns)
         old, new = self.gpu.memory[source.address], self.gpu.memory[result.address]
@@ -266,7 +266,7 @@ class FakeFramework(Probe):
         return result
 
     def to_numpy(self, array: FakeArray) -> Any:
-        """Copied to the host on this framework's stream, which the host then waits for."""
+        """Copy to the host on this framework's stream, and let the host wait for it."""
         _, end = self.gpu.queue(self.stream, 0)
         value = self.gpu.memory[array.address].value(end)
         self.gpu.synchronize(self.stream)
@@ -309,7 +309,7 @@ STREAM_KINDS = ("legacy", "per-thread", "blocking", "non-blocking")
 
 
 def stream_of(device: SimulatedDevice, kind: str) -> int:
-    """A stream of one of the kinds; there is one legacy and one per-thread default stream."""
+    """Return a stream of this kind; there is one legacy and one per-thread default stream."""
     if kind == "legacy":
         return LEGACY_STREAM
     if kind == "per-thread":
@@ -324,7 +324,7 @@ def pair(
     size_bytes: int = 64,
     **behaviour: Any,
 ) -> tuple[Subject, SimulatedDevice]:
-    """The case of ``consumer.from_dlpack(x)`` on streams of these kinds, and its device."""
+    """Return the case of ``consumer.from_dlpack(x)`` on streams of these kinds, and its device."""
     device = device or SimulatedDevice()
     first, second = (stream_of(device, kind) for kind in streams)
     giver = FakeFramework(device, first, producer, name="producer")

@@ -1,4 +1,4 @@
-"""Steps of inference for tests: a model of NumPy, and results that were measured."""
+"""Steps of inference for tests: a NumPy model, and measured results."""
 
 from builders import make_measure, make_record, make_result
 
@@ -11,7 +11,7 @@ EMPTY = "numpy.empty_like(output)"
 
 
 class NumPySteps(Steps):
-    """Each strategy there is, and some that are wrong."""
+    """All strategies, and some that are wrong."""
 
     framework = NumPy()
     name = "numpy"
@@ -54,7 +54,7 @@ class Counting(NumPySteps):
 
 
 def make_steps(name, steps=None):
-    """A step of this strategy, its buffers made."""
+    """A step of this strategy with its buffers allocated."""
     steps = steps or NumPySteps()
     (way,) = (way for way in steps.imports if way.name == name)
     made = prepare(steps, way, ArraySpec((4, 3), "float64"), lambda stage: None)
@@ -63,7 +63,7 @@ def make_steps(name, steps=None):
 
 
 def make_step(share=0.1, ci95=(0.05, 0.15), after=1, **changes):
-    """What was found of a strategy that saves a tenth; ``after`` None is an output that stays."""
+    """Findings on a strategy that saves a tenth; if ``after`` is None, an output stays."""
     overwritten = {"verdict": "overwritten", "evidence": {"after_calls": after}}
     kept = {"verdict": "kept", "evidence": {"calls": 4}}
     return {
@@ -96,7 +96,7 @@ def step_case(name="persistent", framework="torch", code="y = model(x, out=buffe
 
 
 def step_result(name="persistent", step=None, **changes):
-    """A step that was measured."""
+    """A measured step."""
     found = make_step() if step is None else step
     fields = {"ownership": None, "lifetime": None, "step": found}
     return make_result(case=step_case(name, **changes.pop("case", {})), **(fields | changes))

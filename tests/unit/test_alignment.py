@@ -1,4 +1,4 @@
-"""Alignment: whether view or copy depends on where the source begins, on real memory."""
+"""Alignment on real memory: whether view or copy depends on the start of the source."""
 
 from dataclasses import replace
 
@@ -31,11 +31,11 @@ def test_an_import_that_treats_unaligned_memory_differently_depends_on_it(unalig
     assert found["evidence"]["sliced"]["verdict"] == seen
 
 
-def test_an_import_that_refuses_both_is_unknown_with_its_words():
+def test_an_import_that_refuses_both_is_unknown_with_its_message():
     found = measured("refuse()")
     assert found["verdict"] == "unknown"
     assert "not aligned" in found["evidence"]["reason"]
-    assert "{" not in found["evidence"]["reason"]  # words, and no evidence as it is held
+    assert "{" not in found["evidence"]["reason"]  # the message, without evidence
 
 
 @pytest.mark.parametrize("layout", ["F", "strided", "reversed", "broadcast", "readonly"])

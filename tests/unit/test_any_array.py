@@ -1,4 +1,4 @@
-"""Objects without a probe, by what they say of themselves."""
+"""Objects without a probe, identified by their own protocols."""
 
 import numpy
 import pytest
@@ -45,7 +45,7 @@ ON_DEVICE = Box(ARRAY, "__cuda_array_interface__")
     [(Box(ARRAY), "{x}.__array_interface__"), (Capsules(ARRAY), "{x}.__dlpack__()")],
     ids=["interface", "dlpack"],
 )
-def test_an_array_protocol_tells_of_the_array_and_waits_for_it(box, wait):
+def test_an_array_protocol_identifies_the_array_and_waits_for_it(box, wait):
     found = metadata(box)
     assert (found.shape, found.dtype, found.device) == ((3, 4), "float32", "cpu")
     assert (found.address, found.layout) == (ARRAY.ctypes.data, "C")
@@ -53,7 +53,7 @@ def test_an_array_protocol_tells_of_the_array_and_waits_for_it(box, wait):
     assert wait_text(box) == wait
 
 
-def test_the_cuda_array_interface_tells_of_the_device():
+def test_the_cuda_array_interface_gives_the_device():
     assert metadata(ON_DEVICE).device == "cuda"
     assert wait_text(ON_DEVICE) == "_device_wait()"
     with pytest.raises(Unsupported):
@@ -61,7 +61,7 @@ def test_the_cuda_array_interface_tells_of_the_device():
 
 
 @pytest.mark.parametrize("thing", [None, 3, [1, 2], numpy.ndarray, Refuses()])
-def test_an_object_that_says_nothing_is_not_known(thing):
+def test_an_object_without_a_protocol_is_unknown(thing):
     assert metadata(thing) is NOTHING
     assert metadata(thing).layout == "unknown"
     assert wait_text(thing) == ""
@@ -79,5 +79,5 @@ def test_an_object_that_says_nothing_is_not_known(thing):
         (numpy.zeros(4, dtype=[("a", "f4"), ("b", "i2")])["a"], "strided"),
     ],
 )
-def test_the_layout_is_told_by_the_strides(array, word):
+def test_the_layout_follows_from_the_strides(array, word):
     assert metadata(array).layout == word

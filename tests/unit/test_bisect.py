@@ -1,4 +1,4 @@
-"""The search for the release that changed a path, on made-up sessions."""
+"""Search for the release that changed a path, on made-up sessions."""
 
 import pytest
 from builders import make_result, make_session
@@ -19,7 +19,7 @@ def of(kind, day):
 
 
 def search(changed_at, broken=(), after="copy"):
-    """The releases that are tried if the result changed at that place."""
+    """Return the releases that are tried if the result changed at that place."""
 
     def measure(version):
         at = VERSIONS.index(version)
@@ -39,13 +39,13 @@ def test_the_first_changed_release_is_found_in_few_steps(changed_at):
     assert len(tried) <= 5
 
 
-def test_a_release_that_cannot_be_measured_is_passed_over_and_named():
+def test_a_release_that_cannot_be_measured_is_skipped_and_named():
     text = render(bisect_document(search(5, {4}), "numpy", "f(x)", ("numpy", "torch")))
     assert "numpy 1.5" in text
     assert "not installed" in text
 
 
-def test_ends_that_give_the_same_or_nothing_are_no_search():
+def test_ends_with_the_same_result_or_none_start_no_search():
     with pytest.raises(Unsure, match="give the same"):
         search(3, after="view")
     with pytest.raises(Unsure, match=r"1\.8 .*not installed"):

@@ -1,4 +1,4 @@
-"""Each folder of dlprof keeps within its budget of lines, which docs/architecture.md states."""
+"""Line budgets: each folder of dlprof keeps within the one in docs/architecture.md."""
 
 import re
 from pathlib import Path

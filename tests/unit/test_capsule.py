@@ -1,4 +1,4 @@
-"""DLPack capsules, read without being consumed."""
+"""DLPack capsules, read without consuming them."""
 
 import numpy
 import pytest
@@ -25,7 +25,7 @@ def consume(handed):
     return numpy.from_dlpack(Producer())
 
 
-def test_a_versioned_capsule_tells_its_version_and_flags():
+def test_a_versioned_capsule_gives_its_version_and_flags():
     array = numpy.zeros(3)
     contents = capsule.read(versioned(array))
     assert (contents.name, contents.version[:2]) == ("dltensor_versioned", "1.")

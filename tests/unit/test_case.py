@@ -1,4 +1,4 @@
-"""One case: its source is ready, and its outcome is told whatever is raised."""
+"""Cases: the source is ready, and every error is reported as an outcome."""
 
 from types import SimpleNamespace
 
@@ -20,7 +20,7 @@ REQUEST = {"instruments": [], "budget_ns": 1, "largest_bytes": 1}
 
 class TestSubject:
     @pytest.mark.parametrize("where", ["cuda", "quantum", None])
-    def test_a_result_is_where_it_is_seen_to_be_or_else_as_declared(self, where):
+    def test_a_result_is_on_its_observed_device_or_else_the_declared_one(self, where):
         class Elsewhere(NumPy):
             devices = ("cpu", "cuda")
 
@@ -37,7 +37,7 @@ class TestSubject:
 
 
 def served(measure):
-    """The outcome of a request that ``measure`` serves, the answer, and what was sent."""
+    """Return the outcome of a request that ``measure`` serves, its answer, and what was sent."""
     sent = []
     channel = SimpleNamespace(send=sent.append, measuring=True)
     answer = Answer(channel, 1)
@@ -84,9 +84,7 @@ BUSY = "GPU 0 was also used by 2 other processes"
         (["fresh_source"], "invalid"),
     ],
 )
-def test_a_busy_device_counts_only_where_times_or_waits_are_measured(
-    instruments, status, monkeypatch
-):
+def test_a_busy_device_counts_only_if_times_or_waits_are_measured(instruments, status, monkeypatch):
     def watch(run, gpu):
         run()
         return BUSY
@@ -97,7 +95,7 @@ def test_a_busy_device_counts_only_where_times_or_waits_are_measured(
 
 
 def measured_by_numpy(instruments):
-    """The outcome of a small array of NumPy, and what was sent."""
+    """Return the outcome of a small NumPy array, and what was sent."""
     sent = []
     channel = SimpleNamespace(send=sent.append)
     numpy = NumPy()
@@ -110,7 +108,7 @@ def measured_by_numpy(instruments):
 
 
 @pytest.mark.parametrize("where", ["settings.verdict", "times.timer", "subject.check_source"])
-def test_an_error_of_dlprof_itself_is_no_refusal(where, monkeypatch):
+def test_an_internal_error_of_dlprof_is_no_refusal(where, monkeypatch):
     monkeypatch.setattr(f"{'dlprof.worker' if 'subject' in where else INSTRUMENTS}.{where}", None)
     (status, reason), sent = measured_by_numpy(["settings", "first_call", "refusal"])
     assert (status, "failed in" in reason) == ("skipped", True)

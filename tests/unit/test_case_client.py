@@ -1,4 +1,4 @@
-"""What the client of a worker keeps of its answers."""
+"""The client of a worker: the answers it keeps."""
 
 from types import SimpleNamespace
 

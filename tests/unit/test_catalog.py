@@ -1,4 +1,4 @@
-"""The catalog: which frameworks there are, found by name."""
+"""The catalog: frameworks, found by name."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def test_a_framework_that_is_not_installed_is_answered_with_the_pip_command(pyth
         found.installed("cupy")
 
 
-def test_the_environment_tells_of_the_interpreter_its_packages_and_variables():
+def test_the_environment_lists_the_interpreter_its_packages_and_variables():
     entries = (entry("jax", also={"jaxlib": "0.9"}), entry("b", version=None, also={"c": "1"}))
     found = environment(catalog_from("python", answer(*entries)), {"A": "1"})
     assert (found["python"], found["variables"], found["gpus"]) == ("3.11.7", {"A": "1"}, [])

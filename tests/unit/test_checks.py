@@ -1,4 +1,4 @@
-"""A session as checks: what passes, what fails, and what came to no answer."""
+"""A session as checks: passes, failures, and cases without an answer."""
 
 import pytest
 from builders import make_result, make_session
@@ -18,14 +18,14 @@ def of_case(found):
     return next(check for check in found.values() if check.suite == "torch → numpy")
 
 
-def test_a_case_that_was_measured_passes_and_says_what_was_found():
+def test_a_measured_case_passes_and_reports_its_findings():
     check = of_case(outcomes(make_result(), findings=[SLOW]))
     assert check.outcome == "passed"
     assert "view" in check.text
     assert "DLP012" in check.text
 
 
-def test_a_finding_fails_its_cases_where_fail_on_names_it():
+def test_a_finding_fails_its_cases_if_fail_on_names_it():
     check = of_case(outcomes(make_result(), findings=[SLOW], fails=lambda _: True))
     assert (check.outcome, check.kind) == ("failed", "DLP012")
     assert check.text.splitlines()[-1] == "no"
@@ -40,7 +40,7 @@ def test_a_finding_fails_its_cases_where_fail_on_names_it():
         ("timeout", "error"),
     ],
 )
-def test_what_was_not_measured_is_never_a_pass(status, outcome):
+def test_an_unmeasured_case_is_never_a_pass(status, outcome):
     check = of_case(outcomes(make_result("x", None, status=status, reason="why\nmore")))
     assert (check.outcome, check.kind) == (outcome, status)
     assert "why" in check.line
@@ -53,9 +53,7 @@ def test_what_was_not_measured_is_never_a_pass(status, outcome):
         ("too large", "skipped"),
     ],
 )
-def test_a_failure_of_dlprof_itself_is_an_error_and_a_case_that_was_not_tried_is_none(
-    reason, outcome
-):
+def test_an_internal_failure_is_an_error_and_a_case_that_was_not_tried_is_none(reason, outcome):
     check = of_case(outcomes(make_result("x", None, status="skipped", reason=reason)))
     assert check.outcome == outcome
 
@@ -70,7 +68,7 @@ def test_a_faulty_probe_is_an_error_of_the_probe_and_no_crash():
     )
 
 
-def test_a_run_in_which_nothing_was_measured_or_that_was_stopped_is_an_error():
+def test_a_stopped_run_or_one_without_measurements_is_an_error():
     lost = make_result("x", None, status="crashed")
     found = outcomes(lost, complete=False)
     assert sum(check.suite == RUN and check.outcome == "error" for check in found.values()) == 2

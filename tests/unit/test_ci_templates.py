@@ -1,4 +1,4 @@
-"""The action and the GitLab job: what they ask dlprof for, and that no input becomes a script."""
+"""The action and the GitLab job: the options they pass to dlprof, and no input becomes a script."""
 
 import re
 
@@ -33,7 +33,7 @@ every_way = pytest.mark.parametrize("way", WAYS)
 
 
 def run(runner, inputs, folder, command=None):
-    """The action, or the job in a shell, with ``command`` in the place of dlprof."""
+    """Run the action, or the job in a shell, with ``command`` in place of dlprof."""
     command = str(command or recorder(folder))
     if runner == "action":
         return run_action({**inputs, "dlprof": command}, folder)
@@ -41,7 +41,7 @@ def run(runner, inputs, folder, command=None):
 
 
 def expected(inputs):
-    """The words that inputs come to."""
+    """Return the arguments that the inputs produce."""
     names = {"sessions": "output"}
     options = [
         f"--{names.get(name, name)}={text}"
@@ -52,7 +52,7 @@ def expected(inputs):
 
 
 def asked(folder):
-    """The options and files that dlprof was asked for, each option once."""
+    """Return the options and files passed to dlprof, with each option once."""
     verb, *words = recorded(folder)
     assert verb == "gate"
     place = words.index("--")
@@ -61,7 +61,7 @@ def asked(folder):
 
 @every_runner
 @every_way
-def test_a_gate_is_asked_for_what_its_inputs_say(tmp_path, way, runner):
+def test_a_gate_gets_the_options_that_its_inputs_name(tmp_path, way, runner):
     inputs = {**WAYS[way], **JUDGED}
     ran = run(runner, inputs, tmp_path)
     options, files = expected(inputs)
@@ -72,7 +72,7 @@ def test_a_gate_is_asked_for_what_its_inputs_say(tmp_path, way, runner):
 
 @every_runner
 @pytest.mark.parametrize("code", [1, 2, 3, 4])
-def test_the_exit_code_is_handed_on(tmp_path, code, runner):
+def test_the_exit_code_is_passed_on(tmp_path, code, runner):
     ran = run(runner, WAYS["two sessions"], tmp_path, recorder(tmp_path, code))
     assert ran.code == code
     assert ran.output == (f"exit-code={code}\n" if runner == "action" else "")
@@ -84,7 +84,7 @@ def test_the_exit_code_is_handed_on(tmp_path, code, runner):
     [{}, {"base": "a"}, {"head": "b"}, {"scenario": "s", "base": "a", "head": "b"}],
     ids=["nothing", "base", "head", "both"],
 )
-def test_what_to_compare_must_be_clear(tmp_path, inputs, runner):
+def test_an_ambiguous_comparison_is_refused(tmp_path, inputs, runner):
     ran = run(runner, inputs, tmp_path)
     assert ran.code == 2
     told = (ran.out if runner == "action" else ran.err).removeprefix("::error title=dlprof::")
@@ -109,7 +109,7 @@ def test_no_input_becomes_part_of_a_script(tmp_path, evil, runner):
 
 @pytest.fixture
 def interpreter(tmp_path):
-    """A command in the place of Python that writes down how it is called, and makes a venv."""
+    """A command in place of Python that records its arguments and creates a venv."""
     recorder(tmp_path)
     file = tmp_path / "my python"
     file.write_text(
@@ -135,7 +135,7 @@ def test_the_action_installs_itself_into_an_environment_of_its_own_once(tmp_path
     assert recorded(tmp_path)[0] == "gate"
 
 
-def test_the_job_installs_what_it_is_told_to(tmp_path, interpreter):
+def test_the_job_installs_the_requested_package(tmp_path, interpreter):
     inputs = {**WAYS["two sessions"], "python": interpreter, "requirement": "./a b"}
     assert run_job(inputs, tmp_path).code == 0
     venv, pip = calls(tmp_path)

@@ -1,4 +1,4 @@
-"""The command line, in this process: help, and one sentence for what makes no sense."""
+"""The command line, in this process: help, and one-sentence errors for invalid input."""
 
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ def dlprof(monkeypatch, tmp_path):
 
 
 def leaves():
-    """Every verb with its command."""
+    """Every verb, with its command."""
     commands = typer.main.get_command(cli.command_line()).commands
     for name, command in commands.items():
         inner = getattr(command, "commands", None)
@@ -61,7 +61,7 @@ def test_the_help_of_a_verb_fits_80_columns(dlprof, verb):
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else None,
 )
-def test_what_makes_no_sense_is_told_in_one_sentence(dlprof, words, sentence):
+def test_invalid_input_is_reported_in_one_sentence(dlprof, words, sentence):
     ended = dlprof(*words)
     assert (ended.code, ended.out) == (2, "")
     assert sentence in ended.sentence()
@@ -110,7 +110,7 @@ def interrupted(*_, **__):
     [interrupted, lambda *_: interrupted],
     ids=["while verbs are imported", "typer lets it through"],
 )
-def test_it_is_said_that_it_was_interrupted(dlprof, monkeypatch, command_line):
+def test_an_interrupt_is_reported(dlprof, monkeypatch, command_line):
     monkeypatch.setattr(cli, "command_line", command_line)
     ended = dlprof("run")
     assert (ended.code, ended.err) == (130, "dlprof: interrupted\n")

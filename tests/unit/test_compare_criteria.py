@@ -1,4 +1,4 @@
-"""``--fail-on`` of compare and gate: what is a regression."""
+"""``--fail-on`` of compare and gate: the definition of a regression."""
 
 import re
 
@@ -17,7 +17,7 @@ from dlprof.errors import UsageError
         (["host:10%,ready:5%,200ns"], [("host", 0.1, 5.0), ("ready", 0.05, 200.0)]),
     ],
 )
-def test_floors_are_given_behind_their_measure(texts, floors):
+def test_floors_follow_their_measure(texts, floors):
     found = parse(texts)
     assert [(f.measure, f.relative, f.absolute_ns) for f in found.floors] == [
         (name, pytest.approx(relative), absolute) for name, relative, absolute in floors
@@ -25,7 +25,7 @@ def test_floors_are_given_behind_their_measure(texts, floors):
     assert found.severities == {"error", "warning"}
 
 
-def test_a_severity_means_all_that_are_worse_and_times_and_changes_can_be_named_together():
+def test_a_severity_covers_all_that_are_worse_and_times_and_changes_combine():
     assert parse(["info"]).severities == {"error", "warning", "info"}
     found = parse(["ready:5%,error", "copy"])
     assert (len(found.floors), found.severities, found.words) == (1, {"error"}, {"copy"})
@@ -43,7 +43,7 @@ def test_the_diagnosis_is_needed_only_if_its_verdicts_count():
         ("ready:5x", "units are %, ns"),
     ],
 )
-def test_what_makes_no_sense_is_told(text, reason):
+def test_invalid_criteria_are_reported(text, reason):
     with pytest.raises(UsageError, match=re.escape(reason)):
         parse([text])
 

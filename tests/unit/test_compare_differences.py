@@ -1,4 +1,4 @@
-"""What differs between two sessions besides what they found."""
+"""Differences between two sessions besides their results."""
 
 import pytest
 from builders import make_header
@@ -34,7 +34,7 @@ def test_another_gpu_or_other_clocks_are_another_machine(head, what, kind):
     assert (text.split()[0], found_kind) == (what, kind)
 
 
-def test_a_framework_that_came_or_went_is_a_version():
+def test_an_added_or_removed_framework_is_a_version():
     assert found({"packages": {"torch": "2"}}, {"packages": {"jax": "1"}}) == [
         ("torch 2 → missing", "version"),
         ("jax missing → 1", "version"),
@@ -62,14 +62,12 @@ def header_of(machine, boot):
         *("one does not say", "older sessions", "empty"),
     ],
 )
-def test_times_are_compared_on_one_machine_and_an_unknown_one_is_not_taken_for_it(
-    base, head, reason
-):
+def test_times_are_compared_on_one_machine_but_not_if_it_is_unknown(base, head, reason):
     found = refusal(header_of(*base), header_of(*head))
     assert (not found) if reason is None else (reason in found)
 
 
-def test_a_machine_is_told_from_others_without_its_number(tmp_path):
+def test_a_machine_is_told_apart_without_its_number(tmp_path):
     numbers = [f"{n:032x}" for n in (1, 2, 0)]
     files = [tmp_path / str(place) for place in range(5)]
     for file, text in zip(files, [*numbers, "uninitialized\n"], strict=False):
@@ -86,7 +84,7 @@ def test_a_machine_is_told_from_others_without_its_number(tmp_path):
     ("foreign", "cores", "trusted"),
     [(None, 2, True), (1.0, 2, True), (1.1, 2, False), (0.2, 1, True), (0.3, 1, False), (9, None, True)],
 )  # fmt: skip
-def test_a_session_is_trusted_where_others_left_it_a_core(foreign, cores, trusted):
+def test_a_session_is_trusted_if_other_programs_left_it_a_core(foreign, cores, trusted):
     header = make_header(foreign_cores=foreign, environment={"cores": cores} if cores else {})
     assert (not load_notice("HEAD", header)) is trusted
 
@@ -100,6 +98,6 @@ def test_a_session_is_trusted_where_others_left_it_a_core(foreign, cores, truste
         ({"sample_ns": 20_000_000}, {"sample_ns": 60_000_000}, ["samples of 20 ms → 60 ms"]),
     ],
 )
-def test_other_settings_are_worth_knowing(base, head, texts):
+def test_other_settings_are_mentioned(base, head, texts):
     sides = (make_header(request={"settings": settings}) for settings in (base, head))
     assert [str(one) for one in differences(*sides)] == texts

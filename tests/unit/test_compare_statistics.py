@@ -1,4 +1,4 @@
-"""From the samples of two processes to one word for each case of a suite."""
+"""Statistics: from the samples of two processes to one word for each case of a suite."""
 
 import math
 
@@ -25,14 +25,14 @@ NOISE = np.random.default_rng(3).normal(0.0, 0.002, 16)
 LEVELS = (0.01, 0.025, 0.01)
 
 
-def test_the_chances_of_wilcoxon_are_those_of_his_table():
+def test_wilcoxon_probabilities_match_the_published_table():
     agree = wilcoxon([1.0, 2.0, 3.0, 4.0, 5.0])
     assert agree.p_above(0.0) == pytest.approx(1 / 32)
     assert wilcoxon([-1.0, 2.0, 3.0, 4.0, 5.0]).p_above(0.0) == pytest.approx(2 / 32)
     assert agree.p_below(0.0) == 1.0
 
 
-def test_an_interval_holds_the_shift_and_few_rounds_have_none():
+def test_an_interval_holds_the_shift_and_few_rounds_have_no_interval():
     low, high = wilcoxon(NOISE + 0.1).interval(0.025)
     assert low < 0.1 < high < 0.11
     assert wilcoxon([0.1, 0.2]).interval(0.025) == (-math.inf, math.inf)
@@ -47,25 +47,25 @@ def test_the_word_follows_the_difference(shift, expected):
 
 
 @pytest.mark.parametrize("direction", ["slower", "faster"])
-def test_one_case_among_many_needs_more_proof(direction):
+def test_one_case_among_many_needs_stronger_evidence(direction):
     proofs = [Proof(**{direction: 0.005}), *[Proof()] * 15]
     assert decide(proofs, *LEVELS)[0] == "UNSURE"
     assert decide(proofs[:1], *LEVELS)[0] == direction.upper()
 
 
-def test_the_shares_of_all_looks_add_up_to_one_and_both_passes_err_as_one_judgment():
+def test_the_shares_of_all_looks_sum_to_one_and_both_passes_err_as_one_judgment():
     assert sum(SHARES) == pytest.approx(1.0)
     assert math.isclose(PASS_LEVEL**2, FAMILY_LEVEL)
 
 
-def test_faster_is_not_measured_again_and_has_to_be_surer_than_slower():
+def test_faster_is_not_measured_again_and_needs_more_certainty_than_slower():
     for ratio, word in ((0.5, "UNSURE"), (2.0, "SLOWER")):
         course = Course(("UNSURE",))
         course.look([sample(ratio, 8)])
         assert course.words == (word,)
 
 
-def test_what_is_decided_stays_decided():
+def test_a_decision_stays_decided():
     course = Course(("UNSURE",) * 2)
     course.look([sample(1.0, 8), sample(1.0, 8, sd=0.3)])
     course.look([sample(2.0, 12), sample(1.0, 12)])
@@ -96,11 +96,11 @@ def slower(samples, ratio):
     ],
     ids=["others disturbed it half of the time", "one lucky sample", "samples of few calls"],
 )
-def test_the_time_of_a_process_is_what_the_code_takes(samples, many_calls, expected):
+def test_the_time_of_a_process_is_that_of_its_code(samples, many_calls, expected):
     assert process(samples, 0, many_calls).time_ns == expected
 
 
-def test_a_processor_that_is_slow_for_a_while_is_slow_for_both():
+def test_a_temporarily_slow_processor_is_slow_for_both_sides():
     found = difference(process(STATES), process(slower(STATES, 1.05)))
     assert found == pytest.approx(math.log(1.05))
 

@@ -1,4 +1,4 @@
-"""Changes of verdict: worse, better, not known any more, or none."""
+"""Changes of verdict: worse, better, no longer known, or none."""
 
 import pytest
 from builders import make_result
@@ -9,7 +9,7 @@ from dlprof.runner.evidence import Alignment, Verdict
 
 
 def change(before, after):
-    """The only change between two results: its words, direction and severity."""
+    """Return the only change between two results: its words, direction and severity."""
     (found,) = changes(make_result(**before), make_result(**after))
     return (found.what, found.before, found.after), found.direction, found.severity
 
@@ -26,7 +26,7 @@ def change(before, after):
         ("lifetime", "safe", "dangling", "error"),
     ],
 )
-def test_a_worse_verdict_is_a_regression_and_the_way_back_is_none(what, before, after, severity):
+def test_a_worse_verdict_is_a_regression_and_the_reverse_is_none(what, before, after, severity):
     old, new = {what: verdict(before)}, {what: verdict(after)}
     assert change(old, new) == ((what, before, after), "worse", severity)
     assert change(new, old) == ((what, after, before), "better", "info")
@@ -37,7 +37,7 @@ def test_a_worse_verdict_is_a_regression_and_the_way_back_is_none(what, before, 
     [(1, ["lost", "other"]), (RACE_LOOKS, ["worse", "better"])],
     ids=["one", "enough"],
 )
-def test_a_race_is_new_or_gone_only_if_enough_processes_saw_none(looks, directions):
+def test_a_race_is_new_or_gone_only_if_enough_processes_saw_no_race(looks, directions):
     calm, racy = (make_result(early_write=verdict(word)) for word in ("safe", "unsafe"))
     found = [
         change
@@ -57,14 +57,14 @@ def test_a_conversion_that_no_longer_works_is_worse(status):
 ALONE = {"status": "crashed", "reason": "killed by SIGSEGV", "rounds": [0, 2]}
 
 
-def test_what_crashes_beside_other_conversions_is_worse_although_it_works_alone():
+def test_a_crash_next_to_other_conversions_is_worse_although_it_works_alone():
     (*what, after), *severity = change({}, {"in_company": ALONE})
     assert (what, after.split()[0], severity) == (["status", "ok"], "crashed", ["worse", "error"])
     assert changes(make_result(in_company=ALONE), make_result(in_company=ALONE)) == ()
 
 
 @pytest.mark.parametrize("what", ["alignment", "peak_memory", "lifetime", "ordering"])
-def test_a_crash_in_an_instrument_that_base_ended_is_worse(what):
+def test_a_crash_in_an_instrument_that_base_finished_is_worse(what):
     crash = {what: verdict("unknown", reason="killed by SIGSEGV", worker="crashed")}
     ended = {what: verdict("measured")}
     assert change(ended, crash) == ((what, "measured", "crashed"), "worse", "error")
@@ -91,7 +91,7 @@ def test_a_crash_in_an_instrument_that_base_ended_is_worse(what):
     ],
     ids=["memory", "less memory", "device", "read-only flag"],
 )
-def test_what_a_conversion_keeps_is_compared_too(what, before, after, direction):
+def test_retained_memory_is_compared_too(what, before, after, direction):
     assert change({what: before}, {what: after})[1] == direction
 
 
@@ -106,11 +106,11 @@ def test_what_a_conversion_keeps_is_compared_too(what, before, after, direction)
     ],
     ids=["not measured", "disturbed", "slow beside others", "not looked at", "now known"],
 )
-def test_what_was_not_seen_on_both_sides_is_no_change(before, after):
+def test_results_missing_on_one_side_are_no_change(before, after):
     assert changes(make_result(**before), make_result(**after)) == ()
 
 
-def test_what_is_not_known_any_more_is_neither_worse_nor_fine():
+def test_a_verdict_that_is_no_longer_known_is_neither_worse_nor_fine():
     assert change({}, {"ownership": verdict("unknown", reason="no address")})[1] == "lost"
 
 
@@ -133,7 +133,7 @@ def test_a_copy_that_depends_on_the_address_on_both_sides_is_no_change(shape):
     assert changes(base, head, (tried, tried)) == ()
 
 
-def test_a_copy_by_address_where_base_never_copies_is_worse():
+def test_a_copy_by_address_is_worse_if_base_never_copies():
     same = verdict("independent", aligned={"verdict": "view"}, sliced={"verdict": "view"})
     old = {"ownership": verdict("view"), "alignment": same}
     new = {"ownership": verdict("copy"), "alignment": BY_ADDRESS}
@@ -145,7 +145,7 @@ def disagreeing(*words):
     return {"ownership": verdict("varies", processes=[verdict(word) for word in words])}
 
 
-def test_where_processes_disagree_the_worst_of_them_counts():
+def test_the_worst_process_counts_if_processes_disagree():
     both = disagreeing("view", "copy")
     assert change({}, both)[1] == "worse"
     assert change(both, {"ownership": verdict("copy")})[1] == "other"
@@ -157,7 +157,7 @@ def looked(aligned, sliced, word=None):
     return {"alignment": verdict(word, **places), "ownership": verdict("view")}
 
 
-def test_a_view_that_only_some_addresses_have_now_is_worse_whatever_the_processes_met():
+def test_a_view_that_is_now_limited_to_some_addresses_is_worse_in_any_process():
     (what, *_), *severity = change(looked("view", "view"), looked("view", "copy"))
     assert (what, severity) == ("alignment", ["worse", "warning"])
     assert change(looked("view", "copy"), looked("view", "view"))[1] == "better"

@@ -1,4 +1,4 @@
-"""Two sessions side by side: each case gets the word that it has earned."""
+"""Two sessions compared: each case gets the word that its times support."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def times_of(comparison):
 
 
 def beside_others(base, head, **changes):
-    """The time of one case with these process medians, among seven that are equal."""
+    """Compare the time of one case with these process medians, among seven equal cases."""
     others = (suite(names="abcdefg"), suite(names="abcdefg", seed=50))
     sides = [
         [*side, timed("h", ns, **changes)] for side, ns in zip(others, (base, head), strict=True)
@@ -34,7 +34,7 @@ def headers(base, head):
 @pytest.mark.parametrize(
     ("ratios", "word"), [({}, "SAME"), ({"c": 2.5}, "SLOWER"), ({"c": 0.4}, "FASTER")]
 )
-def test_a_case_that_changed_is_found_and_the_others_are_the_same(ratios, word):
+def test_a_changed_case_is_found_and_the_others_are_the_same(ratios, word):
     found = compared(suite(), suite(ratios, seed=50))
     assert only_words(found) == {**dict.fromkeys("abdefgh", "SAME"), "c": word}
     assert case_words(found) == only_words(found)
@@ -51,11 +51,11 @@ def test_a_case_that_changed_is_found_and_the_others_are_the_same(ratios, word):
     ],
     ids=["a little slower", "slower", "far slower", "not in every process", "one process"],
 )
-def test_two_sessions_show_only_what_takes_twice_as_long_in_every_process(base, head, word):
+def test_two_sessions_show_only_cases_that_take_twice_as_long_in_every_process(base, head, word):
     assert beside_others(base, head).word == word
 
 
-def test_few_processes_of_a_large_copy_say_nothing_and_many_do():
+def test_few_processes_of_a_large_copy_prove_nothing_and_many_do():
     assert beside_others(medians(4), medians(4, 9000.0), **COPY).word == "UNSURE"
     assert beside_others(medians(), medians(seed=1, around_ns=3000.0), **COPY).word == "SLOWER"
 
@@ -70,7 +70,7 @@ def test_in_turns_the_ratio_is_of_head_over_base_with_its_interval():
         assert time.corrected[0] <= low < 1.2 < high <= time.corrected[1]
 
 
-def test_in_turns_what_is_likely_slower_is_wide_and_does_not_pass():
+def test_in_turns_a_likely_slowdown_is_wide_and_does_not_pass():
     sides = suite(count=8), suite({"c": 1.06}, count=8, seed=50)
     found = compared(*sides, in_turns=True)
     (_, time) = next(one for one in found.times if one[0].case.import_ == "c")
@@ -97,7 +97,7 @@ def test_in_turns_rounds_that_were_measured_alone_do_not_count():
 
 
 @pytest.mark.parametrize("name", ["BASE", "HEAD"])
-def test_a_time_that_is_not_to_be_trusted_is_invalid(name):
+def test_an_untrustworthy_time_is_invalid(name):
     results = {"BASE": timed(ns=medians()), "HEAD": timed(ns=medians(seed=1))}
     results[name] = timed(ns=medians(), status="invalid", reason="throttled")
     found = compared([results["BASE"]], [results["HEAD"]])
@@ -120,7 +120,7 @@ def test_times_of_other_machines_are_not_compared(change, why):
     assert why in found.incomparable
 
 
-def test_one_measurement_is_not_compared_with_itself():
+def test_a_measurement_is_not_compared_with_itself():
     base, _ = pair(suite(), suite())
     with pytest.raises(UsageError, match="same measurement"):
         compare(base, base, Criteria())

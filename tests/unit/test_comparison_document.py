@@ -1,4 +1,4 @@
-"""What a report of a comparison says: the answer, what changed, and checks that fail as a gate."""
+"""The report of a comparison: the answer, the changes, and checks that fail as a gate does."""
 
 import json
 
@@ -16,7 +16,7 @@ from dlprof.report.comparison_document import (
 
 COPY = {"verdict": "copy", "evidence": {}}
 GATE, PASS, FAIL = 3, 0, 1
-"""The exit code of what is unsure, as ``--unsure`` gives it."""
+"""Return the exit code for unsure results, as ``--unsure`` sets it."""
 ELSEWHERE = {
     "base_header": {"environment": {"cpu": "A"}},
     "head_header": {"environment": {"cpu": "B"}},
@@ -28,7 +28,7 @@ def document(base, head, *fail_on, **headers):
 
 
 def answers(base, head, *fail_on, **headers):
-    """All that answers, as text, the answer itself first."""
+    """Return all text of the answer, with the answer itself first."""
     return [
         f"{answer.label} {answer.code} {answer.value} {answer.note}"
         for answer in answers_of(compared(base, head, *fail_on, **headers))
@@ -36,7 +36,7 @@ def answers(base, head, *fail_on, **headers):
 
 
 def changed_third(**changes):
-    """HEAD with its third case changed."""
+    """Return HEAD with its third case changed."""
     head = suite(seed=50)
     head[2] = suite(seed=50, **changes)[2]
     return head
@@ -55,7 +55,7 @@ def test_the_answer_names_the_slowest_case_and_how_much_slower_it_is():
     assert "1 more" in first.note
 
 
-def test_the_worst_time_stands_first_and_what_is_the_same_in_no_row():
+def test_the_worst_time_stands_first_and_equal_times_have_no_row():
     base = [*suite(names="abcd"), timed("e", medians(2)), timed("f", medians())]
     doubtful = timed("e", [1.6 * ns for ns in medians(2)])
     head = [*suite({"c": 2.4, "d": 2.5, "b": 0.4}, names="abcd", seed=50), doubtful]
@@ -86,7 +86,7 @@ def test_every_outcome_is_answered(base, head, headers, told):
     assert told in "\n".join(answers(base, head, **headers))
 
 
-def test_what_stays_open_is_a_line_with_its_bound_and_a_row_only_if_it_does_not_pass():
+def test_an_open_case_is_a_line_with_its_bound_and_a_row_only_if_it_does_not_pass():
     base, head = (suite(seed=seed, names="abcd", spread=0.06) for seed in (0, 50))
     passing = ["no slowdown found", "wide"]
     for wide_limit, labels in ((0.25, passing), (0.0, ["HEAD may be slower"])):
@@ -111,7 +111,7 @@ SIDES = {
 @pytest.mark.parametrize("head", SIDES)
 @pytest.mark.parametrize("fail_on", [(), ("warning",), ("dangling",)], ids=str)
 @pytest.mark.parametrize("headers", [{}, ELSEWHERE], ids=["here", "elsewhere"])
-def test_a_check_fails_exactly_where_the_gate_does(head, fail_on, headers):
+def test_a_check_fails_exactly_when_the_gate_does(head, fail_on, headers):
     found = compared(suite(), SIDES[head], *fail_on, **headers)
     for unsure in (GATE, PASS, FAIL):
         checks = checks_of(found, unsure)

@@ -1,4 +1,4 @@
-"""Each check of ``dlprof conformance`` passes a framework that conforms, and finds one that does not."""
+"""Conformance: each check passes a framework that conforms, and finds one that does not."""
 
 import ctypes
 import importlib.util
@@ -14,9 +14,9 @@ from dlprof.worker.conformance import loaded
 
 PLAIN = Path(__file__).parents[1] / "probe_files" / "plain.py"
 REFUSED = {"lanes-4", "padded-differs"}
-"""Checks that the framework refuses, which the standards allow."""
+"""Checks that the framework refuses, as the standards allow."""
 CRASHES = {"deleter-in-thread"}
-"""Their faults end the process; see tests/integration/test_conformance_cli.py."""
+"""These faults end the process; see tests/integration/test_conformance_cli.py."""
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def ends(text, namespace):
 
 @pytest.mark.parametrize("name", sorted(SCRIPTS))
 @pytest.mark.parametrize("kind", ["Plain", "Capsules"])
-def test_a_script_gives_the_answer_of_its_check(name, kind, plain, verdict, monkeypatch):
+def test_a_script_agrees_with_its_check(name, kind, plain, verdict, monkeypatch):
     for fault in ("", name):
         if (found := verdict(name, fault, kind)[0]) == "not applicable":
             continue

@@ -1,4 +1,4 @@
-"""A check that fails as an instrument never passes."""
+"""Answers of conformance: a check that fails as an instrument never passes."""
 
 from types import SimpleNamespace
 
@@ -26,7 +26,7 @@ def conforms():
 
 
 class Worker:
-    """Gives an answer by the name of the check."""
+    """Answers by the name of the check."""
 
     def __init__(self, answers):
         self.answers = answers
@@ -62,7 +62,7 @@ def found(monkeypatch):
 
 
 @pytest.mark.parametrize("lost", [KILLED, HUNG], ids=["killed", "hung"])
-def test_a_crash_is_named_and_tried_again_in_a_worker_of_its_own(lost, found):
+def test_a_crash_is_named_and_retried_in_a_separate_worker(lost, found):
     outcome = Outcome("crashed", "", stage="check", alive=False, lost=lost)
     assert found(outcome) == ("crashed", lost.how, 3)
 
@@ -76,7 +76,7 @@ def test_a_crash_is_named_and_tried_again_in_a_worker_of_its_own(lost, found):
     ],
     ids=["raises", "no memory", "half"],
 )
-def test_an_answer_that_is_none_is_unknown(outcome, found):
+def test_an_invalid_answer_is_unknown(outcome, found):
     assert found(outcome)[0] == "unknown"
 
 

@@ -1,4 +1,4 @@
-"""The CUDA layer on a machine without CUDA: it says why, and costs nothing before it is asked."""
+"""The CUDA layer on a machine without CUDA: it gives the reason, and costs nothing until used."""
 
 import ctypes
 import shutil
@@ -32,21 +32,21 @@ def driver(monkeypatch, *, status=0, devices=0):
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(**calls))
 
 
-def test_a_driver_that_does_not_start_gives_its_own_words(monkeypatch):
+def test_a_driver_that_does_not_start_gives_its_own_message(monkeypatch):
     driver(monkeypatch, status=100)
     assert cuda.driver_devices().endswith("no CUDA-capable device is detected")
 
 
 @pytest.fixture
 def gpu(tmp_path, monkeypatch):
-    """The layer on a simulated driver of its own."""
+    """The layer on its own simulated driver."""
     path = shutil.copy(driver_folder() / LIBRARY, tmp_path)
     load = ctypes.CDLL
     monkeypatch.setattr(ctypes, "CDLL", lambda _: load(path))
     return cuda.open_gpu()
 
 
-def test_memory_holds_what_was_written(gpu):
+def test_memory_holds_the_written_bytes(gpu):
     address, other = gpu.allocate(4096), gpu.allocate(4096)
     gpu.write(address, b"\x05" * 4096)
     stream = gpu.new_stream(blocking=False)
@@ -58,7 +58,7 @@ def test_memory_holds_what_was_written(gpu):
         gpu.free(address)
 
 
-def test_a_spin_lasts_as_long_as_it_was_asked_to(gpu):
+def test_a_spin_lasts_as_long_as_requested(gpu):
     stream, start, end = gpu.new_stream(blocking=False), gpu.event(), gpu.event()
     gpu.record(start, stream)
     gpu.spin(stream, 20_000_000)

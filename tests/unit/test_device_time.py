@@ -1,4 +1,4 @@
-"""Device time on a simulated device: exact times, and honest ignorance."""
+"""Device time on a simulated device: exact times, or unknown."""
 
 import itertools
 
@@ -18,7 +18,7 @@ def device():
 
 
 def measured(device, is_slow=lambda call: False, order="nothing", **behaviour):
-    """The device time of a conversion on legacy streams; ``is_slow`` says which calls take 10 ms."""
+    """Return the device time of a conversion on legacy streams; ``is_slow`` calls take 10 ms."""
     case, _ = pair(device, ("legacy", "legacy"), size_bytes=SIZE, order=order, **behaviour)
     plain, calls = case.consumer.from_dlpack, itertools.count()
 
@@ -30,7 +30,7 @@ def measured(device, is_slow=lambda call: False, order="nothing", **behaviour):
     return device_time.measure(case, device, case.consumer.current_stream("cuda"), 0.0)
 
 
-def test_a_copy_takes_its_own_time_whatever_was_queued_before(device):
+def test_a_copy_takes_its_own_time_regardless_of_queued_work(device):
     device.spin(LEGACY_STREAM, 5_000_000)
     found = measured(device, copies=True)
     assert (found["warm"]["median_ns"], found["cold"]["median_ns"]) == (WARM_NS, COLD_NS)
@@ -63,6 +63,6 @@ def test_a_sample_with_a_gap_is_taken_again(device):
         ({"is_slow": lambda call: call >= 3}, device_time.SLOW),
     ],
 )
-def test_a_call_that_cannot_be_measured_is_unknown_and_says_so(device, options, reason):
+def test_a_call_that_cannot_be_measured_is_unknown_with_a_reason(device, options, reason):
     found = measured(device, **options)
     assert (found["verdict"], found["reason"]) == ("unknown", reason)

@@ -1,4 +1,4 @@
-"""A worker that was lost in the diagnosis: what that proves, and what is still to be asked."""
+"""A worker lost during the diagnosis: the proof it leaves, and the remaining requests."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def lost(stage, signal="SIGSEGV", **parts):
 
 @pytest.mark.parametrize("signal", ["SIGSEGV", "SIGBUS", "SIGABRT"])
 @pytest.mark.parametrize("stage", ["lifetime after drop", "lifetime source after drop"])
-def test_a_process_that_dies_of_reading_what_is_left_proves_it_dangling(signal, stage):
+def test_a_process_that_dies_reading_the_result_proves_it_dangling(signal, stage):
     whole, left = lost(stage, signal)
     assert whole.parts["lifetime"]["verdict"] == "dangling"
     assert left == tuple(name for name in DIAGNOSIS if name != "lifetime")
@@ -32,7 +32,7 @@ def test_a_process_that_dies_of_reading_what_is_left_proves_it_dangling(signal, 
         ("lifetime repetition", "SIGSEGV"),
     ],
 )
-def test_a_process_that_dies_otherwise_proves_nothing_and_keeps_what_it_knew(stage, signal):
+def test_a_process_that_dies_otherwise_proves_nothing_and_keeps_its_answers(stage, signal):
     whole, _ = lost(
         stage, signal, after_drop={"changed_after_drop": False, "source_after_drop": "same"}
     )
@@ -42,7 +42,7 @@ def test_a_process_that_dies_otherwise_proves_nothing_and_keeps_what_it_knew(sta
     assert (found["evidence"]["worker"], found["evidence"]["lost"]["signal"]) == ("crashed", signal)
 
 
-def test_what_was_answered_or_failed_before_is_not_asked_again():
+def test_earlier_answers_and_failures_are_not_requested_again():
     answered = {"ordering": {"verdict": "synchronous", "evidence": {}}}
     whole, ended = Outcome("ok", None), Outcome("crashed", "killed", answered)
     ended.stage, ended.alive = "early_write", False
@@ -53,12 +53,12 @@ def test_what_was_answered_or_failed_before_is_not_asked_again():
 @pytest.mark.parametrize(
     "before", [{"changed_after_drop": True}, {"source_after_drop": "changed"}], ids=str
 )
-def test_values_that_had_changed_are_proof_whatever_came_then(before):
+def test_changed_values_are_proof_regardless_of_later_events(before):
     whole, _ = lost("lifetime repetition", after_drop=before)
     assert whole.parts["lifetime"]["verdict"] == "dangling"
 
 
-def test_a_worker_that_was_lost_before_any_instrument_is_a_failure_of_the_diagnosis():
+def test_a_worker_lost_before_any_instrument_is_a_failure_of_the_diagnosis():
     whole, left = lost("first call")
     assert left == ()
     assert whole.failures == [

@@ -1,4 +1,4 @@
-"""Early write: a copy that still reads its source after it has returned, and ones that do not."""
+"""Early write: copies that still read their source after the call returns, and ones that do not."""
 
 import threading
 
@@ -16,7 +16,7 @@ SPEC = ArraySpec((4, 8), "float32")
 
 
 class Late(NumPy):
-    """A consumer whose copies are done by a thread that starts when they are waited for."""
+    """A consumer whose copies are made by a thread, started by a wait for the copy."""
 
     def __init__(self):
         self.pending = []
@@ -63,7 +63,7 @@ OWN = {
 
 
 @pytest.mark.parametrize("text", OWN)
-def test_a_torn_copy_of_a_users_own_array_shows_whatever_its_values_are(text):
+def test_a_torn_copy_of_a_users_own_array_is_seen_for_any_values(text):
     class Own(OneArray, NumPy):
         def create(self, spec):
             return f"x = {text}"
@@ -73,7 +73,7 @@ def test_a_torn_copy_of_a_users_own_array_shows_whatever_its_values_are(text):
     assert seen(measured(**own)) == ["whole"]
 
 
-def test_a_copy_that_is_wrong_without_a_write_too_is_not_called_torn():
+def test_a_copy_that_is_wrong_even_without_a_write_is_not_called_torn():
     def take(source):
         result = source.copy()
         result.reshape(-1)[0] += 1
@@ -97,10 +97,10 @@ def test_a_view_an_immutable_source_and_another_dtype_are_unknown(code, layout, 
 
 
 class TestUnaligned:
-    """Another way of copying may serve memory that is not aligned."""
+    """A different code path may copy memory that is not aligned."""
 
     @pytest.mark.parametrize("aligned", ["copy()", "view()"])
-    def test_a_copy_that_is_late_only_there_is_unsafe(self, aligned):
+    def test_a_copy_that_is_late_only_for_unaligned_memory_is_unsafe(self, aligned):
         code = f"(late.take({{x}}) if {{x}}.ctypes.data % 8 else {{x}}.{aligned})"
         found = measured(code, spec=SPEC)
         assert found["verdict"] == "unsafe"
@@ -108,7 +108,7 @@ class TestUnaligned:
         assert found["evidence"]["unaligned_bytes"] == {"4096": "torn"}
         assert found["evidence"]["aligned"] == ("whole" if aligned == "copy()" else "view")
 
-    def test_unaligned_memory_that_is_refused_costs_no_answer(self):
+    def test_a_refusal_of_unaligned_memory_keeps_the_answer(self):
         def refuse(array):
             if array.ctypes.data % 8:
                 raise ValueError("not aligned")

@@ -1,4 +1,4 @@
-"""Sessions of many environments side by side."""
+"""Sessions of many environments, compared in one table."""
 
 import pytest
 from builders import make_result
@@ -50,14 +50,14 @@ def test_times_differ_within_one_machine_only(compared):
     assert found.different == 0
 
 
-def test_of_one_environment_the_newest_session_counts(compared):
+def test_the_newest_session_of_an_environment_counts(compared):
     found = compared(
         torch("2.9.0", result(ownership=verdict("copy")), number=3), torch("2.9.0", result())
     )
     assert [cell.word for cell in found.rows[0].cells.values()] == ["copy"]
 
 
-def test_versions_are_in_their_order():
+def test_versions_are_sorted():
     versions = ["10.0", "2.0.post1", "2.0", "0.4.10", "2.0rc1", "0.4.9"]
     in_order = ["0.4.9", "0.4.10", "2.0rc1", "2.0", "2.0.post1", "10.0"]
     assert sorted(versions, key=version_key) == in_order

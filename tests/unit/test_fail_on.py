@@ -1,4 +1,4 @@
-"""``--fail-on``: which findings end in exit code 1, and when nothing can tell."""
+"""``--fail-on``: findings that lead to exit code 1, and runs that cannot decide."""
 
 import pytest
 from builders import make_result
@@ -11,14 +11,14 @@ from dlprof.judge.fail_on import parse
 
 
 @pytest.mark.parametrize("text", ["DLP012", "dlp012", "slow-path", "DLP001,DLP012", "info"])
-def test_a_finding_that_was_named_fails(text):
+def test_a_named_finding_fails(text):
     with pytest.raises(FindingsFailed, match="DLP012 slow-path"):
         parse([text]).check([finding_of("DLP012", severity="info")])
     assert FindingsFailed.exit_code == 1
 
 
 @pytest.mark.parametrize("text", ["DLP001", "warning"])
-def test_a_finding_that_was_not_named_passes(text):
+def test_an_unnamed_finding_passes(text):
     parse([text]).check([finding_of("DLP012", severity="info")])
 
 
@@ -64,7 +64,7 @@ def test_coverage_counts_conversions_without_a_result():
         ("crashed", "the probe is faulty: no name"),
     ],
 )
-def test_a_conversion_for_which_an_instrument_failed_passes_nothing(status, reason):
+def test_a_conversion_with_a_failed_instrument_passes_nothing(status, reason):
     lost = make_result("g", None, status=status, reason=reason)
     with pytest.raises(Unsure, match=f"looked at 1 of 2.*: {reason}"):
         parse(["DLP016"]).check_looked_at([make_result("f"), lost])

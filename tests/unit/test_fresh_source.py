@@ -1,4 +1,4 @@
-"""Fresh source: what two conversions of each new array prove."""
+"""Fresh source: the proof in two conversions of each new array."""
 
 import pytest
 from builders import make_subject
@@ -18,11 +18,11 @@ from dlprof.worker.instruments.fresh_source import NEW, Pair, judge, measure
     ],
     ids=["given again", "made again", "much faster to a device", "costly view", "cheap view"],
 )
-def test_what_is_kept_of_an_array_is_seen(pair, crosses, word):
+def test_memory_kept_for_an_array_is_seen(pair, crosses, word):
     assert judge([pair] * 3, 0.0, crosses)["verdict"] == word
 
 
-def test_a_copy_that_is_kept_has_the_time_of_a_new_array_of_its_own_size():
+def test_a_retained_copy_has_the_time_of_a_new_array_of_its_size():
     kept, sizes = {}, []
 
     def keep(array):

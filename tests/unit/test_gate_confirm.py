@@ -1,4 +1,4 @@
-"""A regression is what two passes agree on; both numbers are told of what they do not agree on."""
+"""Confirmation: a regression must show in both passes; if they disagree, both numbers are shown."""
 
 import pytest
 from comparison_builders import case_words, compared, only_words, suite
@@ -12,13 +12,13 @@ SAFE = {"verdict": "safe", "evidence": {}}
 
 
 def passed(slower=None, seed=0, *fail_on, count=16, base=None, **changes):
-    """The comparison of one pass in turns; ``changes`` are of HEAD's results."""
+    """Return the comparison of one pass in turns; ``changes`` apply to HEAD's results."""
     head = suite(slower, count, seed + 100, **changes)
     return compared(suite(None, count, seed, **(base or {})), head, *fail_on, in_turns=True)
 
 
 def judged(first, second=None):
-    """Both passes in one, and the exit code where --unsure passes."""
+    """Merge both passes; return the result and the exit code with --unsure pass."""
     found = confirmed(first, second)
     return found, exit_code(found, 0)
 
@@ -27,7 +27,7 @@ def time_of(comparison, name="c"):
     return next(time for case, time in comparison.times if case.case.import_ == name)
 
 
-def test_slower_twice_is_a_regression_and_both_numbers_are_told():
+def test_slower_twice_is_a_regression_and_both_numbers_are_reported():
     found, code = judged(passed({"c": 1.2}), passed({"c": 1.3}, seed=5))
     assert "1.2" in time_of(found).reason.split("first pass")[0]
     assert "1.3" in time_of(found).reason.split("first pass")[1]

@@ -1,4 +1,4 @@
-"""The error rates of the judgment, on synthetic suites of 16 cases with fixed seeds.
+"""Error rates of the judgment, on synthetic suites of 16 cases with fixed seeds.
 
 At most 1 in 100 suites of equal code is called slower, whatever the noise. On views, +5 % is caught
 in 95 of 100 gates and +10 % in all but a few.
@@ -21,7 +21,7 @@ every_noise = pytest.mark.parametrize("noise", NOISES)
 every_noise_of_code = pytest.mark.parametrize(
     "noise", [noise for noise in NOISES if noise not in ("two states", ENVIRONMENTS)]
 )
-"""Without states that nothing explains, and without environments that shift a case by chance."""
+"""The same machine without unexplained states, and without random shifts of a case."""
 
 
 def rate(found):
@@ -43,7 +43,7 @@ def test_a_gate_of_equal_code_raises_at_most_one_false_alarm_in_a_hundred(noise)
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("sd", [0.03, 0.3])
-def test_a_machine_that_is_noisier_than_assumed_raises_no_more(sd):
+def test_a_machine_that_is_noisier_than_assumed_raises_no_more_alarms(sd):
     found = [gate("heavy tails", seed, sd=sd) for seed in range(SUITES)]
     assert rate(bool(confirmed) for _, confirmed, _ in found) <= 0.01
 
@@ -51,7 +51,7 @@ def test_a_machine_that_is_noisier_than_assumed_raises_no_more(sd):
 @pytest.mark.nightly
 @every_noise_of_code
 @pytest.mark.parametrize(("ratio", "least"), [(1.05, 0.95), (1.1, 0.995)])
-def test_a_gate_catches_what_is_slower_by_the_floor(noise, ratio, least):
+def test_a_gate_catches_a_slowdown_by_the_floor(noise, ratio, least):
     assert rate(0 in gate(noise, seed, ratio)[1] for seed in range(SUITES)) >= least
 
 
@@ -83,6 +83,6 @@ def test_two_sessions_of_equal_code_raise_at_most_one_false_alarm_in_a_hundred(n
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("rounds", [3, 10])
-def test_two_sessions_show_what_takes_more_than_twice_as_long(rounds):
+def test_two_sessions_show_cases_that_take_more_than_twice_as_long(rounds):
     found = [sessions("normal", seed, rounds, 2.5)[0] for seed in range(SUITES)]
     assert rate(word == SLOWER for word in found) >= 0.99

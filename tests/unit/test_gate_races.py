@@ -1,4 +1,4 @@
-"""The diagnosis of a gate: what it looks at again, and when its time is over. The clock is false."""
+"""The diagnosis of a gate: repeated looks, and the end of its time. The clock is fake."""
 
 import math
 from types import SimpleNamespace
@@ -16,9 +16,9 @@ SAFE, UNSAFE = ({"verdict": word, "evidence": {}} for word in ("safe", "unsafe")
 
 
 class FakeSide:
-    """Cases that are diagnosed one after the other, each in 1 s of ``clock``.
+    """Cases that are diagnosed in sequence, each in 1 s of ``clock``.
 
-    A case shows its early write when it was looked at again ``shows_after`` times.
+    A case shows its early write after ``shows_after`` repeated looks.
     """
 
     def __init__(self, verdict=None, shows_after=None, names="a", ownership=None, clock=None):
@@ -64,17 +64,17 @@ def looked(base, head):
     return base.looks, head.looks
 
 
-def test_the_side_that_did_not_show_it_is_looked_at_again_until_it_does():
+def test_the_side_that_did_not_show_it_is_checked_again_until_it_does():
     assert looked(FakeSide(SAFE, shows_after=2), FakeSide(UNSAFE)) == (2, 0)
     assert looked(FakeSide(UNSAFE), FakeSide(SAFE, shows_after=1)) == (0, 1)
 
 
-def test_a_race_that_only_head_has_stays_one_after_all_looks():
+def test_a_race_on_head_alone_stays_one_after_all_looks():
     assert looked(FakeSide(SAFE), FakeSide(UNSAFE)) == (RACE_LOOKS - 1, 0)
 
 
 @pytest.mark.parametrize(("seconds", "left"), [(math.inf, 0), (8.0, 0), (4.0, 2), (0.0, 4)])
-def test_each_side_has_half_of_the_time_and_paths_that_it_had_none_for_are_known(seconds, left):
+def test_each_side_has_half_of_the_time_and_unchecked_paths_are_known(seconds, left):
     clock = SimpleNamespace(now=0.0)
     suite = suite_of(*(FakeSide(names="abcd", clock=clock) for _ in range(2)))
     suite.diagnose(Budget(seconds, 0.0, lambda: clock.now))
@@ -82,7 +82,7 @@ def test_each_side_has_half_of_the_time_and_paths_that_it_had_none_for_are_known
     assert suite.diagnosis_s == clock.now == 2.0 * (4 - left)
 
 
-def test_a_view_on_one_side_and_a_copy_on_the_other_are_looked_at_however_late_it_is():
+def test_a_view_on_one_side_and_a_copy_on_the_other_are_checked_even_if_late():
     clock = SimpleNamespace(now=0.0)
     words = [{"verdict": verdict, "evidence": {}} for verdict in ("view", "copy")]
     sides = [FakeSide(ownership=word, clock=clock) for word in words]

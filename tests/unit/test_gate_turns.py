@@ -1,4 +1,4 @@
-"""Two rounds in turns, with rounds that are no processes."""
+"""Two rounds in turns, without processes."""
 
 import pytest
 
@@ -9,10 +9,10 @@ SAME_RANKS = {case: case for case in range(9)}
 
 
 class Log(list):
-    """What the sides did, in order."""
+    """The actions of both sides, in order."""
 
     def round_of(self, name, cases, fails=None, error=RuntimeError):
-        """``cases``: of each the samples of its series, by number."""
+        """``cases``: for each case the samples of its series, by number."""
         try:
             for case, series in cases.items():
                 yield Stop(case)
@@ -55,7 +55,7 @@ def test_a_case_of_one_side_is_measured_alone():
 @pytest.mark.parametrize(
     ("calls", "told"), [((16, 32), [32, 32]), ((8, 8), [8, 8]), ((1, 1024), [None, None])]
 )
-def test_samples_of_both_sides_are_of_as_many_calls_unless_one_is_far_slower(calls, told):
+def test_samples_of_both_sides_have_equal_calls_unless_one_is_far_slower(calls, told):
     found = []
 
     def round_of(number):
@@ -66,7 +66,7 @@ def test_samples_of_both_sides_are_of_as_many_calls_unless_one_is_far_slower(cal
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
-def test_both_are_closed_if_one_is_stopped(error):
+def test_both_sides_are_closed_if_one_is_stopped(error):
     log = Log()
     first = log.round_of("A", {0: host(3)})
     second = log.round_of("B", {0: host(3)}, fails=(0, 1), error=error)

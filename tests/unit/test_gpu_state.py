@@ -15,7 +15,7 @@ class NVMLError(Exception):
 
 @pytest.fixture
 def nvml(monkeypatch):
-    """One GPU at rest."""
+    """A GPU at rest."""
     module = ModuleType("pynvml")
     module.NVMLError = NVMLError
     module.NVML_CLOCK_SM, module.NVML_CLOCK_MEM = 1, 2
@@ -33,7 +33,7 @@ def nvml(monkeypatch):
 
 
 def using(**percent):
-    """Samples of how much each process used the GPU, which NVML has since a moment."""
+    """NVML samples of each process's GPU use since a moment."""
     return lambda handle, since_us: [
         SimpleNamespace(pid=int(pid[1:]), smUtil=used, timeStamp=since_us + 1)
         for pid, used in percent.items()
@@ -41,7 +41,7 @@ def using(**percent):
 
 
 def trouble(nvml, uuid="", **answers):
-    """What spoils a measurement between a GPU at rest and one that gives these answers."""
+    """Return the disturbances between a GPU at rest and one with these answers."""
     before = gpu_state.read()
     for name, answer in answers.items():
         setattr(nvml, name, answer)
@@ -49,19 +49,19 @@ def trouble(nvml, uuid="", **answers):
 
 
 @pytest.mark.parametrize("bits", [0x1, 0x2, 0x4, 0x10, 0x100])
-def test_rest_a_setting_or_the_power_limit_is_no_trouble(nvml, bits):
+def test_rest_a_setting_or_the_power_limit_is_no_disturbance(nvml, bits):
     throttled = {"nvmlDeviceGetCurrentClocksThrottleReasons": lambda handle: bits}
     assert trouble(nvml, **throttled) is None
 
 
-def test_throttling_is_trouble(nvml):
+def test_throttling_is_a_disturbance(nvml):
     throttled = {"nvmlDeviceGetCurrentClocksThrottleReasons": lambda handle: 0x48}
     assert trouble(nvml, **throttled) == (
         "GPU 0 (H200) lowered its clocks: hardware slowdown, thermal slowdown by the hardware"
     )
 
 
-def test_foreign_load_is_trouble_unless_a_process_is_of_another_namespace(nvml):
+def test_foreign_load_is_a_disturbance_unless_it_has_another_namespace(nvml):
     used = {"nvmlDeviceGetProcessUtilization": using(p1=40, **{f"p{os.getpid()}": 90})}
     assert trouble(nvml, **used) == "GPU 0 (H200) was also used by 1 other process"
     nvml.nvmlDeviceGetProcessUtilization = using(p1=40, p40000000=90)
@@ -71,7 +71,7 @@ def test_foreign_load_is_trouble_unless_a_process_is_of_another_namespace(nvml):
 @pytest.mark.parametrize(
     ("uuid", "blamed"), [("abc1", "GPU 1"), ("abc0", None), ("mig-of-another-name", "GPU 1")]
 )
-def test_only_the_gpu_that_was_used_counts_if_it_is_known_and_once(nvml, uuid, blamed):
+def test_only_the_gpu_in_use_counts_if_it_is_known_and_once(nvml, uuid, blamed):
     nvml.nvmlDeviceGetCount = lambda: 2
     throttled = {"nvmlDeviceGetCurrentClocksThrottleReasons": lambda handle: 0x8 * int(handle[-1])}
     found = trouble(nvml, uuid, **throttled)

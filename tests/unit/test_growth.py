@@ -1,4 +1,4 @@
-"""What repeated calls leave behind is told from garbage, from caches and from late releases."""
+"""Growth: leaks of repeated calls are distinguished from garbage, caches and late releases."""
 
 import itertools
 import os
@@ -11,7 +11,7 @@ SIZE_BYTES = 64 << 10
 
 
 class Clock:
-    """A clock that goes on only while one sleeps; ``due`` is what happens at a time."""
+    """A clock that advances only during sleep; ``due`` maps times to events."""
 
     def __init__(self):
         self.now, self.due = 0.0, []
