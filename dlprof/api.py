@@ -84,7 +84,7 @@ def run(
     values = read(given, options.RUN)
     simulated = simulated_in(values["devices"])
     catalog = inspect_interpreter(values["python"], values["probes"], simulated)
-    pair = (catalog.installed(producer).name, catalog.installed(consumer).name)
+    pair = (catalog.installed(str(producer)).name, catalog.installed(str(consumer)).name)
     request = make_request(values, (pair,), ("run", producer, consumer))
     return _measure(request, catalog, output, progress)
 

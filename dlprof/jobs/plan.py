@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dlprof._version import __version__
 from dlprof.errors import SessionError, UsageError
+from dlprof.runner import files
 from dlprof.runner.session_file import first_error, load
 from dlprof.text.clean import clean
 
@@ -116,7 +117,7 @@ class Job:
 def read(path: Path) -> tuple[Plan, list[Job]]:
     """Read a plan and return it with its jobs. Raises :class:`UsageError`."""
     try:
-        plan = Plan.model_validate(tomllib.loads(path.read_text("utf-8")))
+        plan = Plan.model_validate(tomllib.loads(files.read_bytes(path).decode("utf-8")))
     except OSError as error:
         raise UsageError(f"cannot read the plan {path}: {error.strerror}") from None
     except ValidationError as error:

@@ -132,7 +132,7 @@ class Sweep:
 def read(path: Path) -> Scenario:
     """Read a scenario file. Raises :class:`UsageError`."""
     try:
-        return parse(path.read_text("utf-8-sig"), path)
+        return parse(files.read_bytes(path).decode("utf-8-sig"), path)
     except (OSError, ValueError) as error:  # it cannot be opened, or is no text
         cause = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"cannot read the scenario {clean(str(path))}: {cause}") from None

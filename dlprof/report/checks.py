@@ -140,6 +140,9 @@ def _survey_check(
     if untried := sum(case.result.status == "skipped" for case in cases):
         line = f"{untried:,} of {len(cases):,} arrays were not tried"
         return Check(pair, SURVEY, "error", "skipped", line, line)
+    if all(case.result.refused_at == "create" for case in cases):
+        line = "no array could be made"
+        return Check(pair, SURVEY, "error", "unmade", line, cases[0].result.reason or line)
     return Check(pair, SURVEY, text="\n".join(one.line for one in unique))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import re
@@ -18,6 +19,8 @@ from dlprof.errors import UsageError
 
 BEGINNING = 256
 """Characters that tell the kind of a file."""
+MOST_BYTES = 512 << 20
+"""The limit of a file that is read."""
 STDIN = Path("/dev/stdin")
 
 
@@ -32,6 +35,15 @@ def begins_as(path: Path, schema: str) -> bool:
     except (OSError, ValueError):
         return False
     return re.match(rf'\s*\{{\s*"schema"\s*:\s*"{kind}/', beginning) is not None
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a whole file. Raises :class:`OSError`, also for a file over ``MOST_BYTES``."""
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)  # a device such as /dev/zero has no end
+    if len(content) > MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES >> 20} MiB")
+    return content
 
 
 def at_home(path: Path) -> Path:

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 from pydantic import ValidationError
 
 from dlprof.errors import SessionError, Unsaved, UsageError
+from dlprof.runner import files
 from dlprof.runner.merge import merge
 from dlprof.runner.session import SCHEMA, Environment, Header, Session, on_one_machine
 from dlprof.text import json_text
@@ -141,7 +142,7 @@ def load(path: str | os.PathLike[str]) -> Session:
     """Read a session file, without findings. Raises :class:`SessionError` with one sentence."""
     name, path = str(path), Path(path)
     try:
-        content = path.read_bytes()
+        content = files.read_bytes(path)
         if content.startswith(XZ):
             content = lzma.LZMADecompressor().decompress(content, MOST_BYTES)
         text = content.decode("utf-8-sig")

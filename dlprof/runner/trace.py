@@ -358,7 +358,7 @@ def _summed(entries: Iterable[Sequence[Any]], names: int) -> list[tuple[Any, ...
 def load(path: Path) -> Trace:
     """Read a trace. Raises :class:`SessionError` with one sentence that says why not."""
     try:
-        return Trace.model_validate(json_text.loads(path.read_text(encoding="utf-8-sig")))
+        return Trace.model_validate(json_text.loads(files.read_bytes(path).decode("utf-8-sig")))
     except (json.JSONDecodeError, ValidationError, RecursionError) as error:
         first = str(error).split("\n")[0]
         raise SessionError(f"{path} is not a whole trace of dlprof: {first}") from None

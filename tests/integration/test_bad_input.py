@@ -27,7 +27,7 @@ def test_a_shape_too_large_for_memory_is_skipped_with_its_size_and_costs_the_oth
 
 @pytest.mark.skipif(isinstance(driver_devices(), int), reason="a GPU is here")
 @pytest.mark.parametrize("verb", [("run", "numpy", "numpy"), ("selftest",)], ids=" ".join)
-def test_no_gpu_with_device_cuda_is_told_in_one_sentence(verb):
+def test_no_gpu_with_device_cuda_is_reported_in_one_sentence(verb):
     run = dlprof(*verb, "--device", "cuda")
     assert run.code == 4
     assert "cuda" in run.sentence()
@@ -38,11 +38,14 @@ def test_no_gpu_with_device_cuda_is_told_in_one_sentence(verb):
     [
         (("report",), "nothing.json", "No such file"),
         (("report",), "x" * 300, "File name too long"),
+        (("report",), "/dev/zero", "more than"),
+        (("run",), "/dev/zero", "more than"),
+        (("jobs", "run"), "/dev/zero", "more than"),
         (("compare", "good.json", "good.json", "--junit"), "x" * 300, "File name too long"),
     ],
 )
 @pytest.mark.usefixtures("good")
-def test_what_cannot_be_read_is_told(tmp_path, monkeypatch, words, name, reason):
+def test_an_unreadable_file_is_reported(tmp_path, monkeypatch, words, name, reason):
     monkeypatch.chdir(tmp_path)
     run = dlprof(*words, name)
     assert run.code == 2
@@ -70,7 +73,9 @@ def test_a_session_may_come_from_stdin(good):
         ("--json", "missing/session.json", "No such file"),
     ],
 )
-def test_an_unwritable_output_is_known_before_anything_is_measured(tmp_path, option, place, reason):
+def test_an_unwritable_output_is_refused_before_anything_is_measured(
+    tmp_path, option, place, reason
+):
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with replayed(NUMPY_TORCH) as recording:
