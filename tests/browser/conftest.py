@@ -1,7 +1,6 @@
 """A real browser for the tests of the HTML report.
 
-Without one they are skipped, unless ``DLPROF_REQUIRE_BROWSER`` says that there must be one: then
-they fail.
+Without a browser they are skipped. If ``DLPROF_REQUIRE_BROWSER`` is set, they fail.
 """
 
 import os
@@ -49,7 +48,7 @@ def browser(executable):
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory):
-    """The page of a document with every kind of part, and with a session, as a file."""
+    """Write the page of a document with every kind of part, and with a session, to a file."""
     from document_builders import document
     from html_builders import full_session
 
@@ -62,7 +61,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser):
-    """Open a file in a fresh page; whatever the page complains of or asks for fails the test."""
+    """Open a file in a fresh page; any page error or request fails the test."""
     contexts, complaints = [], []
 
     def open_(path, width=1280, **options):
@@ -89,6 +88,6 @@ def _complain(complaints, message):
 
 
 def _refuse(complaints, path, url):
-    """Nothing but the file itself, and what the page made of it, may be asked for."""
+    """Allow no requests except for the file itself and its own blobs."""
     if url.partition("#")[0] != path.as_uri() and not url.startswith(("blob:", "data:")):
         complaints.append(f"asked for {url}")

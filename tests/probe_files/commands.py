@@ -1,4 +1,4 @@
-"""A framework whose names and messages are commands of a GitHub workflow."""
+"""A framework whose names and messages are GitHub workflow commands."""
 
 import runpy
 from pathlib import Path

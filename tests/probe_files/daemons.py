@@ -1,4 +1,4 @@
-"""A framework whose conversions leave a daemon: in a session of its own, deaf to SIGTERM.
+"""A framework whose conversions leave a daemon: in its own session, and ignoring SIGTERM.
 
 Each daemon writes its number into the file that ``DLPROF_TEST_DAEMONS`` names.
 """

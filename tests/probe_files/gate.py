@@ -1,6 +1,6 @@
-"""A framework with a door that stays shut, so that a test can stop dlprof at a known place.
+"""A framework that blocks at a gate, so that a test can stop dlprof at a known place.
 
-The first process walks through ``gate``; each later one waits there until the file ``open`` is in
+The first process passes ``gate``; each later process waits there until the file ``open`` is in
 the folder DLPROF_TEST_GATE. Each leaves a file ``process-<its number>``.
 """
 

@@ -1,4 +1,4 @@
-"""A library over NumPy's memory whose faults show late, seldom, or at one size only.
+"""A library on NumPy memory whose faults show late, rarely, or at one size only.
 
 Each import has one fault, named in its docstring, except for ``view``, ``copy`` and ``defer``.
 """
@@ -23,7 +23,7 @@ first_seen = {"source": None, "kept": []}
 def release():
     while True:
         until, source = kept.get()
-        if until > time.monotonic():  # a sleep of nothing would wait for the interpreter's lock
+        if until > time.monotonic():  # a sleep of 0 s would wait for the interpreter's lock
             time.sleep(max(0.0, until - time.monotonic()))
         del source
 
@@ -44,20 +44,20 @@ def copy(source):
 
 
 def defer(source):
-    """No fault: the result owns what it needs, and a thread lets go of the source later."""
+    """No fault: the result owns its memory, and a thread releases the source later."""
     keep(source)
     return source.view()
 
 
 def take_along(source):
-    """A view that spoils the memory of its source when it goes."""
+    """A view that overwrites the memory of its source when it is freed."""
     result = source.view()
     weakref.finalize(result, source.fill, 3)
     return result
 
 
 def four_buffers(source):
-    """Four buffers in turns, even if the first is still in use."""
+    """Four buffers in rotation, even if the first is still in use."""
     alike = [one for one in ring if (one.shape, one.dtype) == (source.shape, source.dtype)]
     if len(alike) < 4:
         ring.append(source.copy())

@@ -1,4 +1,4 @@
-"""Frameworks that fail at one phase each: setup, create, pointer, to_numpy and the rest.
+"""Frameworks that each fail at one phase: setup, create, pointer, to_numpy and the rest.
 
 Each gives to ``fake`` or takes from it; its only fault is the one in its name.
 """
@@ -20,7 +20,7 @@ def does(act):
 
 
 RAISES_ANEW = (
-    # As extension modules that half an import has registered already.
+    # Like extension modules that a failed import has already registered.
     "import sys\n"
     "again, sys.half_imported = hasattr(sys, 'half_imported'), True\n"
     "raise ImportError('already registered' if again else 'libnothing.so.2 cannot be loaded')"

@@ -66,7 +66,7 @@ imported = [None]
 
 
 class Block:
-    """Memory of our own; it changes when it is freed."""
+    """Memory of this framework; its contents change when it is freed."""
 
     def __init__(self, size):
         self.memory = ctypes.create_string_buffer(size + 64)
@@ -437,7 +437,7 @@ NO_TABLE = Table(2, 0)
 
 
 class Exchange:
-    """The attribute of the type."""
+    """Return the attribute of the type."""
 
     def __get__(self, _, __):
         table = NO_TABLE if fault == "exchange-table" else TABLE
@@ -479,7 +479,7 @@ class Plain(Probe):
 
 
 class Capsules(Plain):
-    """The same framework, whose functions take and give capsules only."""
+    """The same framework, with functions that only take and return capsules."""
 
     name = "capsules"
     exports = (Export("to_capsule", Protocol.DLPACK_CAPSULE, "plain.to_capsule({x})"),)

@@ -1,8 +1,8 @@
 """The fake framework with conversions that a test can slow down or break for one interpreter.
 
 DLPROF_TEST_SPIN: turns of a loop inside each conversion. DLPROF_TEST_BREAK: ``crash`` kills the
-process in ``copy``, ``company`` does so only after a ``view`` in the same process, ``import`` makes
-the framework one that cannot be loaded.
+process in ``copy``, ``company`` does so only after a ``view`` in the same process, and ``import``
+makes the framework fail to load.
 """
 
 import runpy

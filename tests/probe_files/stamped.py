@@ -1,7 +1,7 @@
-"""The fake framework with a conversion that writes its begin and end into a file.
+"""The fake framework with a conversion that writes its start and end into a file.
 
-A user's setup says where: ``stamps = open(PATH, "ab")``. It may set ``breaks``: the conversion of
-this number ends the process; with ``hangs`` it never returns.
+A user's setup names the file: ``stamps = open(PATH, "ab")``. It may set ``breaks``: the conversion
+of this number ends the process; with ``hangs`` it never returns.
 """
 
 import runpy

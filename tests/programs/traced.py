@@ -1,4 +1,4 @@
-"""Small programs with what a trace says of their lines: ``#: calls conversion result``.
+"""Small programs with the expected trace of their lines: ``#: calls conversion result``.
 
 A line without such a comment converts nothing. Each function is one program.
 """

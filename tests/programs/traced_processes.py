@@ -1,4 +1,4 @@
-"""Small programs of several processes, or that end early, with what a trace says of their lines.
+"""Small programs of several processes, or that end early, with the expected trace of their lines.
 
 ``python traced_processes.py NAME`` runs the program of this name. The form is that of traced.py.
 """
@@ -34,7 +34,7 @@ def a_fork_that_ends_at_once():
 def a_fork_that_is_killed():
     child = os.fork()
     if not child:
-        time.sleep(0.05)  # the first file of a process comes with its first call after 10 ms
+        time.sleep(0.05)  # the first file of a process is written at its first call after 10 ms
         np.frombuffer(b"1234", "uint8")  #: 1 numpy.frombuffer(x) view
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)

@@ -3,7 +3,7 @@
 
     python waits_on_device.py FILE
 
-Writes by this file's own clock how long each took, and how long the queued work takes: the truth
+Writes the time of each, and of the queued work, by this file's own clock: the truth
 for ``test_trace_on_device.py``. Each lambda stands on a line of its own.
 """
 
@@ -53,7 +53,7 @@ def queue_on_stream():
 
 
 def from_jax(is_busy):
-    """An array that was not read on the host yet: JAX keeps what it copied there."""
+    """An array that has not been read on the host: JAX caches its host copy."""
     made = slow(wide) if is_busy else fast(j)
     if not is_busy:
         made.block_until_ready()

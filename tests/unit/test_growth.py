@@ -52,7 +52,7 @@ def test_each_file_that_stays_open_is_counted():
 
 
 @pytest.mark.parametrize("leaks", [False, True])
-def test_what_is_released_late_is_not_retained(clock, leaks):
+def test_a_late_release_is_not_retained(clock, leaks):
     late, kept = [], []
 
     def call():

@@ -1,4 +1,4 @@
-"""The handshake: what a consumer asks of a producer, as a proxy hears it."""
+"""The handshake: a consumer's requests to a producer, recorded by a proxy."""
 
 import numpy
 import pytest
@@ -63,7 +63,7 @@ def test_a_capsule_protocol_has_the_exports_capsule_as_its_event():
 
 
 class Frozen(Old):
-    """A producer that delivers to nobody who names no version."""
+    """A producer that refuses a request without a version."""
 
     def __dlpack__(self, *, stream=None, max_version=None):
         if max_version is None or max_version < (1, 0):
@@ -72,7 +72,7 @@ class Frozen(Old):
 
 
 def variants_asked(source, *args, **how):
-    """What dlprof asks ``source`` after a consumer that asked once, in this way."""
+    """Return dlprof's requests to ``source`` after a consumer that made this one."""
 
     def insist(thing):
         thing.__dlpack__(*args, **how)
@@ -96,14 +96,12 @@ def variants_asked(source, *args, **how):
     ],
     ids=["no version", "old version", "position", "copy", "version", "version and copy"],
 )
-def test_a_refused_request_is_made_again_without_what_may_be_the_cause(
-    producer, args, how, answered
-):
+def test_a_refused_request_is_made_again_without_the_likely_cause(producer, args, how, answered):
     *_, last = variants_asked(producer(numpy.arange(6.0)), *args, **how)
     assert (last["arguments"], last["outcome"]) == (answered, "returned")
 
 
-def test_an_error_that_is_an_answer_leaves_out_no_argument():
+def test_an_error_that_is_an_answer_drops_no_argument():
     class Elsewhere(Old):
         def __dlpack__(self, **how):
             raise BufferError("a copy would have to be made")
@@ -113,7 +111,7 @@ def test_an_error_that_is_an_answer_leaves_out_no_argument():
 
 
 class Unasked:
-    """A producer whose method of its own gives a versioned capsule without being asked for one."""
+    """A producer whose own method gives a versioned capsule by default."""
 
     def __init__(self, array):
         self.array = array
@@ -142,7 +140,7 @@ def test_a_refused_versioned_capsule_is_followed_by_a_legacy_one():
 
 
 @pytest.mark.parametrize(("layout", "calls"), [("C", ["import"]), ("swapped", [])])
-def test_a_stand_in_that_is_taken_says_nothing_of_an_array_with_more_than_the_protocol(
+def test_an_accepted_stand_in_proves_nothing_about_an_array_with_more_than_the_protocol(
     layout, calls
 ):
     def refuse_arrays(thing):

@@ -28,10 +28,10 @@ def subject(kind, code=VIEW, spec=SPEC):
 
 
 class TestPlainMemory:
-    """Bytes without shape and dtype: the import gives both."""
+    """Bytes without shape and dtype, which the import adds."""
 
     @every_kind
-    def test_the_memory_holds_the_values_that_were_asked_for(self, kind):
+    def test_the_memory_holds_the_requested_values(self, kind):
         for dtype in ("int8", "uint16", "int64", "float64"):
             spec = ArraySpec((3, 400), dtype)
             assert numpy.array_equal(subject(kind, spec=spec).convert(), expected(spec))
@@ -50,6 +50,6 @@ class TestPlainMemory:
             assert (look("values") == 1).all()
 
     @every_kind
-    def test_a_view_of_plain_memory_is_told_from_a_copy(self, kind):
+    def test_a_view_of_plain_memory_is_told_apart_from_a_copy(self, kind):
         for code, verdict in ((VIEW, "view"), (f"{VIEW}.copy()", "copy")):
             assert ownership.measure(subject(kind, code))["verdict"] == verdict

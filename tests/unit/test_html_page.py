@@ -1,4 +1,4 @@
-"""The HTML page of a document: complete, bounded, and safe whatever the text is."""
+"""The HTML page of a document: complete, bounded, and safe for any text."""
 
 import base64
 import hashlib
@@ -28,14 +28,14 @@ def page(html):
 
 
 def saved(html):
-    """The session that a reader saves from a page."""
+    """Return the session that a reader saves from a page."""
     (href,) = [link for link in Page(html).links() if link.startswith("data:application/x-xz")]
     return parse(lzma.decompress(base64.b64decode(href.partition(",")[2])).decode(), "saved")
 
 
 def test_every_part_of_a_document_is_shown(page):
     shown = Page(render(document_of("a word"))).text
-    # Each of 5 columns and cells of 3 tables, and all other texts.
+    # Columns and cells of 3 tables with 5 columns each, and all other texts.
     assert shown.count("a word") > 30
     for text in ("TensorFlow is not installed.", "12 more copies", "dlprof explain DLP018"):
         assert text in page.text
@@ -49,7 +49,7 @@ def test_a_page_fetches_nothing(html, page):
     assert "@import" not in html
 
 
-def test_only_the_own_script_and_style_may_run(html, page):
+def test_only_the_pages_script_and_style_may_run(html, page):
     (policy,) = [attrs["content"] for _, attrs in page.tags if "http-equiv" in attrs]
     assert "default-src 'none'" in policy
     for tag, text in (("script", page.scripts[0]), ("style", html.split("style>")[1][:-2])):
@@ -71,7 +71,7 @@ def test_text_from_anywhere_is_only_text(word):
     assert Page(render(document_of(word))).active == ["style", "script"]
 
 
-def test_a_long_document_stays_small_and_says_what_it_leaves_out():
+def test_a_long_document_stays_small_and_reports_its_omissions():
     rows = tuple(
         row(f"numpy.asarray(x, {number})", problem="error DLP018") for number in range(4000)
     )
@@ -86,5 +86,5 @@ def test_a_long_document_stays_small_and_says_what_it_leaves_out():
         assert count in Page(text).text
 
 
-def test_the_session_can_be_got_back(html):
+def test_the_session_can_be_recovered(html):
     assert saved(html) == full_session()

@@ -1,4 +1,4 @@
-"""Lifetime: a result without its source, a source without its result, and what is retained."""
+"""Lifetime: a result without its source, a source without its result, and retained memory."""
 
 import gc
 import itertools
@@ -24,7 +24,7 @@ def _no_wait(monkeypatch):
 
 
 class Block:
-    """Memory from a pool, which has it back when the last array on it is gone."""
+    """Memory from a pool, returned to it when the last array on it is gone."""
 
     def __init__(self, memory, values):
         self.memory = memory
@@ -37,7 +37,7 @@ class Block:
 
 
 class Pool:
-    """Returns nothing to the system. Of what is free it hands out the last block, or the first."""
+    """A pool that returns nothing to the system. It reuses the last free block, or the first."""
 
     def __init__(self, blocks=0, turn=-1):
         self.free = defaultdict(list)
@@ -56,7 +56,7 @@ class Pool:
 
 
 class Pooled(NumPy):
-    """NumPy arrays on memory of a pool, so that freed memory is certainly used again."""
+    """NumPy arrays in pool memory, so that freed memory is certain to be reused."""
 
     def create(self, spec):
         return f"{super().create(spec)}\nx = pool.take(x)"
@@ -77,7 +77,7 @@ def measured(code, **options):
 
 
 @pytest.mark.parametrize("code", ["{x}[...]", "numpy.from_dlpack({x})", "{x}.copy()"])
-def test_views_and_copies_that_keep_what_they_need_are_safe(code):
+def test_views_and_copies_that_own_their_memory_are_safe(code):
     found = measured(code)
     assert (found["verdict"], found["evidence"]["changed_after_drop"]) == ("safe", False)
     assert found["evidence"]["source_after_drop"] == "same"
@@ -125,7 +125,7 @@ def test_a_source_that_is_spoiled_when_its_result_goes_is_lost(size_bytes):
 
 
 class Mapped(numpy.ndarray):
-    """Memory that a driver takes out of the address space with its source."""
+    """Memory that a driver unmaps when its source is freed."""
 
     source = None
 
@@ -148,7 +148,7 @@ def test_a_result_that_cannot_be_read_without_its_source_is_dangling():
 
 
 @pytest.mark.parametrize("keeps", ["source", "result"])
-def test_a_source_or_a_result_that_is_kept_for_good_is_retained(keeps):
+def test_a_source_or_a_result_that_is_kept_forever_is_retained(keeps):
     kept = []
 
     def leak(array):
@@ -165,7 +165,7 @@ def test_a_source_or_a_result_that_is_kept_for_good_is_retained(keeps):
 
 
 def keeps_each_new_source(kept):
-    """A conversion that keeps a copy of each source it meets for the first time."""
+    """A conversion that keeps a copy of each new source."""
     last = [None]
 
     def keep_each(array):
@@ -177,7 +177,7 @@ def keeps_each_new_source(kept):
     return keep_each
 
 
-def test_a_reference_that_stays_at_one_call_in_fifty_is_neither_safe_nor_retained():
+def test_a_reference_kept_by_one_call_in_fifty_is_neither_safe_nor_retained():
     kept, calls = [], itertools.count()
 
     def seldom(array):
@@ -188,14 +188,14 @@ def test_a_reference_that_stays_at_one_call_in_fifty_is_neither_safe_nor_retaine
     assert measured("take({x})", take=seldom)["verdict"] == "unknown"
 
 
-def test_what_is_kept_of_each_new_source_and_of_no_later_conversion_is_retained():
+def test_memory_kept_for_each_new_source_but_no_later_conversion_is_retained():
     kept = []
     found = measured("take({x})", take=keeps_each_new_source(kept))
     assert (found["verdict"], found["evidence"]["per_source"]) == ("retained", True)
     assert found["evidence"]["created_shape"] == [growth.NEW_SOURCE_BYTES // 4]
 
 
-def test_what_the_making_of_the_sources_leaves_behind_is_not_blamed_on_the_conversion():
+def test_memory_left_behind_by_making_the_sources_is_not_blamed_on_the_conversion():
     class Leaking(NumPy):
         def create(self, spec):
             return f"{super().create(spec)}\nkept.append(x.copy())"
@@ -205,14 +205,14 @@ def test_what_the_making_of_the_sources_leaves_behind_is_not_blamed_on_the_conve
 
 
 class Counting(NumPy):
-    """Says how much of the device's memory it uses: what ``used`` says."""
+    """A framework that reports ``used`` as its device memory."""
 
     def idioms(self, device, dtype):
         return {"memory": "sum(used)"}
 
 
 def measured_to_device(take, consumer, **names):
-    """A conversion from the host whose result is said to be on the device."""
+    """A conversion from the host whose result claims to be on the device."""
     names["take"] = take
     subject = replace(subject_of("take({x})", consumer=consumer, **names), result_device="cuda")
     return lifetime.measure(subject, None, Silent())
@@ -231,7 +231,7 @@ def test_nothing_is_called_safe_if_no_framework_counts_the_devices_memory():
     assert found["evidence"]["reason"] == lifetime.UNCOUNTED
 
 
-def test_each_read_without_the_source_is_told_before_so_that_a_death_can_be_placed():
+def test_each_read_without_the_source_is_reported_before_it_starts():
     told, read = {"shape": None}, []
 
     class Told:

@@ -1,4 +1,4 @@
-"""Who else used the machine."""
+"""The machine: use of it by other programs."""
 
 import os
 
@@ -10,7 +10,7 @@ from dlprof.runner.machine import Meter, busy_s, oom_kills
 
 @pytest.fixture
 def proc(tmp_path, monkeypatch):
-    """A folder in the place of ``/proc``."""
+    """A folder in place of ``/proc``."""
     monkeypatch.setattr(machine, "PROC", tmp_path)
     return tmp_path
 
@@ -20,7 +20,7 @@ def proc(tmp_path, monkeypatch):
     [(118.0, 15.0), (101.0, 0.0), (None, None)],
     ids=["not ours", "never negative", "unknown"],
 )
-def test_time_that_was_not_ours_is_foreign(monkeypatch, busy_s, foreign_s):
+def test_time_of_other_programs_is_foreign(monkeypatch, busy_s, foreign_s):
     busy, own = iter([100.0, busy_s]), iter([5.0, 8.0])
     monkeypatch.setattr(machine, "busy_s", lambda: next(busy))
     monkeypatch.setattr(machine, "own_s", lambda: next(own))
@@ -34,7 +34,7 @@ def test_idle_time_is_not_busy(proc):
     assert busy_s() == pytest.approx(155 / os.sysconf("SC_CLK_TCK"))
 
 
-def test_processes_that_memory_ran_out_for_are_counted(proc):
+def test_processes_killed_for_lack_of_memory_are_counted(proc):
     assert oom_kills() == 0
     (proc / "vmstat").write_text("oom_killer 9\noom_kill 3\nnr_free_pages 12\n")
     assert oom_kills() == 3

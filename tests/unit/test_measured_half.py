@@ -1,4 +1,4 @@
-"""The half that runs in the measured interpreter imports the standard library and frameworks."""
+"""The measured half of dlprof imports only the standard library and frameworks."""
 
 import ast
 import sys
@@ -19,7 +19,7 @@ ALLOWED = {*sys.stdlib_module_names, *FRAMEWORKS, *OPTIONAL}
 
 
 def imported(tree: ast.AST) -> set[str]:
-    """The modules of all imports, those in functions and in source text included."""
+    """Return the modules of all imports, including those in functions and in source text."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""A run from a request to its session: kept, judged, stopped, killed and continued; by replay."""
+"""A run from request to session: stored, judged, stopped, killed and resumed, by replay."""
 
 import itertools
 import json
@@ -37,7 +37,7 @@ def content(session):
 
 
 def asked(recording):
-    """How often workers were asked to measure a case."""
+    """Count the requests to measure a case."""
     return sum(request["do"] == "case" for request in recording.asked)
 
 
@@ -63,7 +63,7 @@ def stopped(path, after):
         run(recording, path)
 
 
-def test_a_whole_run_is_one_file_of_answers_and_is_judged_when_it_is_read(recording, path):
+def test_a_whole_run_is_one_file_of_answers_and_is_judged_on_reading(recording, path):
     found = run(recording, path)
     assert found.complete
     assert {result.status for result in found.results} == {"ok"}
@@ -73,8 +73,8 @@ def test_a_whole_run_is_one_file_of_answers_and_is_judged_when_it_is_read(record
 
 
 @pytest.mark.parametrize("after", [1, 9, 29, 30, 39])
-def test_a_killed_run_is_continued_as_if_nothing_had_happened(path, tmp_path, after):
-    left = []  # what a kill before each request would leave
+def test_a_killed_run_resumes_as_if_it_had_not_been_killed(path, tmp_path, after):
+    left = []  # the file that a kill before each request would leave
     with replayed(NUMPY_TORCH) as recording:
         before_each(recording, lambda _: left.append(path.read_bytes()))
         whole = run(recording, path)
@@ -89,7 +89,7 @@ def test_a_killed_run_is_continued_as_if_nothing_had_happened(path, tmp_path, af
         assert asked(recording) == REQUESTS - after
 
 
-def test_a_stopped_run_says_so_and_the_same_command_finishes_it(path):
+def test_a_stopped_run_is_marked_and_the_same_command_finishes_it(path):
     stopped(path, after=15)
     found = load(path)
     assert not found.complete
@@ -109,7 +109,7 @@ def test_a_stopped_run_says_so_and_the_same_command_finishes_it(path):
         (lambda header: header["cases"].append({}), "other cases or options"),
     ],
 )
-def test_another_run_is_not_continued(recording, path, edit, reason):
+def test_a_different_run_is_not_resumed(recording, path, edit, reason):
     stopped(path, after=15)
     first, rest = path.read_text().split("\n", 1)
     header = json.loads(first)
@@ -122,14 +122,14 @@ def test_another_run_is_not_continued(recording, path, edit, reason):
 
 
 @pytest.mark.parametrize("text", ["important notes\n", '{"schema": "dlprof.trace/1"}\n'])
-def test_a_file_with_something_else_in_it_is_not_touched(recording, path, text):
+def test_a_file_with_other_content_is_not_touched(recording, path, text):
     path.write_text(text)
     with pytest.raises(UsageError, match="name another file with -o"):
         run(recording, path)
     assert path.read_text() == text
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(recording, tmp_path):
+def test_an_unwritable_file_is_refused_before_the_first_measurement(recording, tmp_path):
     with pytest.raises(UsageError, match="Is a directory"):
         measurement_of(recording, tmp_path)
 

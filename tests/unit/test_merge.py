@@ -1,4 +1,4 @@
-"""From the answers of several rounds to one result."""
+"""Merging: the answers of several rounds become one result."""
 
 import pytest
 from builders import make_answer, make_measure, make_record, make_timing
@@ -13,7 +13,7 @@ COPY = {"verdict": "copy", "evidence": {"same_address": False}}
 
 
 def merged(*answers, rounds=3):
-    """The result of answers of rounds 0, 1, 2 ..."""
+    """Merge the answers of rounds 0, 1, 2 ..."""
     return merge(RECORD, list(enumerate(answers)), rounds)
 
 
@@ -42,17 +42,17 @@ def test_the_ready_time_of_a_synchronous_framework_is_the_host_time():
 
 
 @pytest.mark.parametrize("status", ["crashed", "timeout", "skipped"])
-def test_the_time_of_the_host_is_not_taken_for_a_ready_time_that_was_lost(status):
+def test_the_host_time_does_not_replace_a_lost_ready_time(status):
     parts = {"host_time": make_timing(50.0)}
     assert merged(make_answer(status, stage="ready_time", parts=parts)).ready_time is None
 
 
 def owned(*verdicts):
-    """The ownership that processes with these verdicts come to."""
+    """Merge the ownership of processes with these verdicts."""
     return merged(*(make_answer(parts={"ownership": one}) for one in verdicts)).ownership
 
 
-def test_verdicts_that_agree_are_the_first_of_them():
+def test_verdicts_that_agree_give_the_first():
     assert owned(VIEW, VIEW, VIEW).model_dump() == VIEW
 
 
@@ -98,7 +98,7 @@ def test_the_speed_of_a_copy_is_its_bytes_over_the_ready_time():
     assert result.copy_cost.share_of_memcpy == pytest.approx(0.5)
 
 
-def test_what_is_no_copy_in_every_process_has_no_speed():
+def test_a_path_that_does_not_always_copy_has_no_speed():
     copied = make_answer(parts={"copy_cost": COST, "ownership": COPY})
     assert merged(copied).copy_cost is not None
     assert merged(copied, make_answer(parts={"ownership": VIEW})).copy_cost is None
@@ -125,7 +125,7 @@ def test_device_time_is_the_median_of_the_process_medians_with_an_interval():
     assert [process["round"] for process in warm["processes"]] == [0, 1, 2]
 
 
-def test_a_device_time_that_one_process_could_not_tell_is_told_by_the_others():
+def test_a_device_time_missing_in_one_process_comes_from_the_others():
     lost = make_answer(parts={"device_time": UNKNOWN})
     for answers in ([device_answer(1.0), lost], [lost, device_answer(1.0)]):
         found = device_time_of(*answers)
@@ -142,7 +142,7 @@ def test_a_device_time_that_one_process_could_not_tell_is_told_by_the_others():
         ("view", "cuda", 0.0, "ok"),
     ],
 )
-def test_a_copy_that_took_nothing_on_the_consumers_stream_has_no_device_time(
+def test_a_copy_without_time_on_the_consumers_stream_has_no_device_time(
     verdict, device, warm_ns, told
 ):
     owned = {"verdict": verdict, "evidence": {"result_device": device}}
@@ -182,7 +182,7 @@ def timings(times):
 
 
 def placement(*rounds):
-    """What loops of several processes come to; each is its time in the loop, and hoisted."""
+    """Merge the loops of several processes; each is its time in the loop, and hoisted."""
     told = {"use": "add(x, 1)", "refused": {"implicit": "no"}}
     found = [
         (round_, {"placement": {**told, "times": timings(times)}})
@@ -248,7 +248,7 @@ def test_each_process_compares_its_own_steps():
     assert found.change_ns == pytest.approx(120.0, rel=0.01)
 
 
-def test_a_step_has_only_what_was_measured():
+def test_a_step_has_only_measured_values():
     nothing = step_parts()
     nothing["versus"]["times"]["fresh"]["samples_ns"] = [0.0] * 5
     assert step_of(nothing).saved is None

@@ -1,4 +1,4 @@
-"""An option has one name, default and check on the command line, in a file and in Python."""
+"""Options: each has one name, default and check on the command line, in a file and in Python."""
 
 import math
 import sys
@@ -57,7 +57,7 @@ def refusal(make, *arguments, **options) -> str:
     ],
     ids=str,
 )
-def test_a_value_is_the_same_however_it_is_given(key, text, python, value):
+def test_a_value_is_the_same_from_every_source(key, text, python, value):
     assert typed(**{key: text})[key] == value
     assert called(**{key: python})[key] == value
 
@@ -86,7 +86,7 @@ def test_a_value_is_the_same_however_it_is_given(key, text, python, value):
         ("dtypes = []", "dtypes", [","], [], "leave it out"),
     ],
 )
-def test_a_wrong_value_is_answered_in_the_same_words_everywhere(line, key, text, python, words):
+def test_a_wrong_value_gets_the_same_message_everywhere(line, key, text, python, words):
     by_command = refusal(typed, **{key: text})
     by_call = refusal(called, **{key: python})
     by_file = refusal(make_scenario, line)
@@ -116,12 +116,12 @@ def test_the_last_layer_that_gives_a_value_counts():
     ],
     ids=["run", "simulated", "simulated, given", "quick"],
 )
-def test_defaults_are_those_of_the_verb_and_of_the_device(given, expected):
+def test_defaults_depend_on_the_verb_and_the_device(given, expected):
     values = settle(read(given), known=RUN)
     assert (values["rounds"], values["survey"]) == expected
 
 
-def test_an_option_that_there_is_not_is_a_type_error_with_the_nearest_name():
+def test_an_unknown_option_is_a_type_error_with_the_nearest_name():
     with pytest.raises(TypeError, match=r"'shap'.*'shape'"):
         called(shap="4")
 

@@ -47,7 +47,7 @@ def measured_case(case, device):
 class TestJudgment:
     WAITS, FREE, HALF = Fit(1.0, 0, (0.9, 1.1)), Fit(0.0, 0, (-0.1, 0.1)), Fit(0.5, 0, (0.4, 0.6))
 
-    # host, ready, unrelated, values; the first row that fits decides, and * is anything.
+    # host, ready, unrelated, values; the first row that fits decides, and * matches anything.
     TRUTH = (
         ("*", "*", "*", False, "unordered"),
         (HALF, "*", "*", "*", "unknown"),
@@ -76,7 +76,7 @@ class TestJudgment:
 
 
 class TestVerdicts:
-    """On default streams of the simulated device."""
+    """A pair on default streams of the simulated device."""
 
     def test_an_event_shows_a_race_that_the_consumers_own_wait_hides(self):
         case, device = pair(order="nothing")
@@ -91,7 +91,7 @@ class TestVerdicts:
 
 
 class TestValues:
-    def test_old_values_in_memory_that_is_used_again_hide_no_race(self):
+    def test_old_values_in_reused_memory_hide_no_race(self):
         case, device = pair(
             producer=Behaviour(private=True), order="nothing", private=True, mute=True
         )
@@ -101,14 +101,14 @@ class TestValues:
         assert measured_case(case, device)["verdict"] == "unordered"
 
     @pytest.mark.parametrize("rights", [[], [True]], ids=["always wrong", "a cache by address"])
-    def test_values_that_are_wrong_behind_an_idle_queue_too_are_no_race(self, rights):
+    def test_values_that_are_also_wrong_behind_an_idle_queue_are_no_race(self, rights):
         queue, _ = queue_for(order="event", copies=True)
         answers = itertools.chain(rights, itertools.repeat(False))
         queue.is_right = lambda seen, array: next(answers)
         found = ordering.measure_queue(queue)
         assert (found["verdict"], found["evidence"]["values_right"]) == ("stream-ordered", None)
 
-    def test_values_that_cannot_be_read_cost_no_other_answer(self):
+    def test_values_that_cannot_be_read_leave_other_answers_intact(self):
         def read(result):
             raise TypeError("no such dtype")
 
@@ -120,7 +120,7 @@ class TestValues:
     @pytest.mark.parametrize(
         ("order", "verdict", "right"), [("nothing", "unordered", False), ("event", "unknown", True)]
     )
-    def test_a_wrong_value_is_a_race_even_if_the_queue_had_run_dry(
+    def test_a_wrong_value_is_a_race_even_if_the_queue_was_empty(
         self, monkeypatch, order, verdict, right
     ):
         monkeypatch.setattr(ordering, "calibrate", lambda queue, least_ns: (SPIN_UNIT_NS, 0.0))
@@ -131,7 +131,7 @@ class TestValues:
 
 
 class TestBothStreams:
-    """As :func:`measure` does it: on default streams, and on non-blocking ones."""
+    """Run :func:`measure` as usual: on default streams, and on non-blocking ones."""
 
     def by_streams(self, found):
         return {name: run["verdict"] for name, run in found["evidence"]["by_streams"].items()}
@@ -145,7 +145,7 @@ class TestBothStreams:
         assert (case.producer.stream, case.consumer.stream) == (LEGACY_STREAM, LEGACY_STREAM)
 
     @pytest.mark.parametrize("order", ["host", "event"])
-    def test_an_error_on_own_streams_costs_no_verdict_of_the_default_streams(self, order):
+    def test_an_error_on_own_streams_leaves_the_verdict_of_the_default_streams_intact(self, order):
         case, device = pair(streams=("legacy", "legacy"), order=order)
         plain = case.consumer.from_dlpack
 
@@ -163,7 +163,7 @@ class TestBothStreams:
 
 
 class SharesOnce(SimulatedDevice):
-    """The first stream that is asked for gets the queue of the stream ``shared``."""
+    """A device whose first new stream shares the queue of the stream ``shared``."""
 
     shared = None
 
@@ -173,14 +173,14 @@ class SharesOnce(SimulatedDevice):
 
 
 @pytest.mark.parametrize("order", HOST_WAITS)
-def test_a_stream_that_shares_the_queue_of_a_private_one_makes_no_wait_for_the_device(order):
+def test_a_stream_that_shares_a_private_streams_queue_makes_no_wait_for_the_device(order):
     private = Behaviour(private=True)
     case, device = pair(SharesOnce(), producer=private, order=order, private=True)
     device.shared = case.producer.stream
     assert measured_case(case, device)["verdict"] == TRUE[order]
 
 
-def test_queued_work_of_another_layout_says_nothing_of_the_layout_that_was_asked_for(monkeypatch):
+def test_queued_work_of_another_layout_proves_nothing_about_the_requested_layout(monkeypatch):
     case, device = pair(order="event")
     monkeypatch.setattr(ordering.memory, "span", lambda array: array is case.source)
     strided = replace(case, spec=replace(case.spec, layout="strided"))
@@ -189,7 +189,7 @@ def test_queued_work_of_another_layout_says_nothing_of_the_layout_that_was_asked
 
 
 class NoisyDevice(SimulatedDevice):
-    """Now and then, a step of the host takes up to 200 ms longer."""
+    """A host on which some steps take up to 200 ms longer."""
 
     def __init__(self, seed, share):
         super().__init__()

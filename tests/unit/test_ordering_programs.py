@@ -1,6 +1,6 @@
-"""Random streams, behaviors and background work: the verdict is that of a model without times.
+"""Random streams, behaviors and background work: verdicts agree with a model without times.
 
-The model keeps, for every stream, which writes are certain to have landed before work that is
+For every stream, the model keeps the writes that are certain to have landed before work that is
 queued now, by the rules of the CUDA driver's documentation.
 """
 
@@ -14,13 +14,13 @@ from dlprof.worker.instruments.ordering import SEVERITY
 MS = 1_000_000
 ORDERS = ("host", "device", "event", "legacy", "nothing")
 COPIES = (None, "in turn", "at once")
-"""None for a view; a copy at once is made before anything is ordered or waited for."""
+"""None for a view; an immediate copy is made before any ordering or wait."""
 BY_ITSELF = {"host": "host-sync", "device": "device-sync", "event": "stream-ordered"}
-"""Orders that hold whatever the streams are."""
+"""Orders that hold on all kinds of streams."""
 
 
 class Model:
-    """A write on the giver's stream, and whether the taker's next work is certain to see it."""
+    """Queue a write on the giver's stream; return whether the taker's next work must see it."""
 
     def __init__(self, giver, taker):
         self.kinds = {"giver": giver, "taker": taker, "legacy": "legacy"}
@@ -51,7 +51,7 @@ class Model:
 
 
 def true_verdict(order, kinds, movable, copies=None):
-    """The worse of the verdicts on default streams and on those they can be moved to."""
+    """Return the worse verdict of the default streams and of those they can be moved to."""
     moved = ["non-blocking" if moves else kind for kind, moves in zip(kinds, movable, strict=True)]
     found = [Model(*kinds).verdict(order, copies)]
     if any(movable):
@@ -97,7 +97,7 @@ def test_the_verdict_is_the_true_one(order, kinds, private, copies, host_us, oth
     mute=st.booleans(),
     blocks=st.booleans(),
 )
-def test_if_it_cannot_tell_it_says_so_and_nothing_else(order, kinds, mute, blocks):
+def test_an_undecidable_order_is_reported_as_unknown(order, kinds, mute, blocks):
     producer = Behaviour(private=True, blocks=blocks)
     case, device = pair(None, kinds, producer, order=order, private=True, mute=mute)
     found = ordering.measure(case, device)

@@ -1,4 +1,4 @@
-"""Ownership: the verdict on address and writes, and real memory to try them on."""
+"""Ownership: the verdict on address and writes, tested on real memory."""
 
 import ctypes
 import itertools
@@ -79,7 +79,7 @@ class WithoutAddress(NumPy):
 
 
 class Unreachable(WithoutAddress, Immutable):
-    """Arrays that say no address and cannot be written."""
+    """Arrays that have no address and cannot be written."""
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ class Unreachable(WithoutAddress, Immutable):
     [(WithoutAddress(), WithoutAddress()), (Unreachable(), None)],
     ids=["no address", "one address and no write"],
 )
-def test_without_two_addresses_writes_tell(consumer, producer):
+def test_writes_decide_without_two_addresses(consumer, producer):
     for code, verdict in (("{x}[:]", "view"), ("{x}.copy()", "copy")):
         subject = subject_of(code, producer=producer, consumer=consumer)
         assert ownership.measure(subject)["verdict"] == verdict
 
 
-def test_a_write_that_has_no_effect_tells_nothing():
+def test_a_write_without_effect_proves_nothing():
     class Frozen(WithoutAddress):
         def write(self, array, value):
             pass
@@ -103,7 +103,7 @@ def test_a_write_that_has_no_effect_tells_nothing():
 
 
 class TestFiles:
-    """Memory that is a file's."""
+    """Memory that maps a file."""
 
     def subject(self, tmp_path, mode, code="{x}[...]"):
         path = tmp_path / "a.npy"
@@ -130,8 +130,8 @@ class TestFiles:
         assert found["evidence"]["not_written"] == ownership.NOT_WRITTEN
         assert found["verdict"] == verdict
 
-    def test_no_framework_is_let_write_read_only_memory(self, tmp_path):
-        """The process would die of it."""
+    def test_no_framework_may_write_read_only_memory(self, tmp_path):
+        """The write would kill the process."""
 
         class Fills(NumPy):
             def write(self, array, value):

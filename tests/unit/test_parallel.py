@@ -1,4 +1,4 @@
-"""Lanes: several workers at once, each waited for by its own lane."""
+"""Lanes: several workers at once, with a lane that waits for each."""
 
 import os
 
@@ -8,7 +8,7 @@ from dlprof.runner.schedule import finish
 
 
 class Worker:
-    """It has answered once somebody wrote into its pipe."""
+    """A worker that has answered once its pipe has been written to."""
 
     def __init__(self):
         self.end, self.begin = os.pipe()
@@ -40,7 +40,7 @@ def test_a_lane_goes_on_while_another_waits_for_its_worker():
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_if_a_lane_fails_the_others_end_and_may_keep_what_they_heard(error):
+def test_if_a_lane_fails_the_others_end_and_may_keep_their_answers(error):
     kept = []
 
     def goes_on():

@@ -1,4 +1,4 @@
-"""Peak memory: how many arrays a conversion of host memory needs."""
+"""Peak memory: the number of arrays that a conversion of host memory needs."""
 
 import pytest
 from builders import make_subject
@@ -13,7 +13,7 @@ def subject(code="{x}[...]", **names):
 
 
 class Kernel:
-    """Stands for the kernel's numbers; a conversion says what it needs at its peak."""
+    """Fakes the kernel's numbers; a conversion declares its peak."""
 
     def __init__(self, monkeypatch):
         self.now, self.peak, self.resets = 100 << 20, 0, 0
@@ -31,7 +31,7 @@ class Kernel:
 
 
 @pytest.mark.parametrize(("arrays", "looks"), [(0, 2), (1, 1), (1.04, 1), (1.2, 2), (2, 2)])
-def test_the_peak_is_a_multiple_of_the_source_and_a_plain_copy_is_looked_at_once(
+def test_the_peak_is_a_multiple_of_the_source_and_a_plain_copy_is_checked_once(
     monkeypatch, arrays, looks
 ):
     kernel = Kernel(monkeypatch)
@@ -55,7 +55,7 @@ def test_the_peak_is_a_multiple_of_the_source_and_a_plain_copy_is_looked_at_once
     ],
     ids=["view", "copy", "copy of a copy", "kept from the first time"],
 )
-def test_numpy_needs_what_its_copies_need(code, arrays):
+def test_numpy_needs_the_memory_of_its_copies(code, arrays):
     found = peak_memory.measure(subject(code, kept={}))
     if found["verdict"] == "unknown":
         pytest.skip(found["evidence"]["reason"])

@@ -1,4 +1,4 @@
-"""Conversions in loops, on a fake clock: exact times per iteration, and what is refused."""
+"""Conversions in loops, on a fake clock: exact times per iteration, and refusals."""
 
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ CONVERT_NS, USE_NS, BOTH_NS, WAIT_NS = 30_000, 100_000, 500_000, 4_000
 
 
 class Watch(Clock):
-    """Notes what the time was spent on."""
+    """Records the use of time."""
 
     def __init__(self):
         super().__init__()
@@ -56,7 +56,7 @@ class Foreign(Probe):
 
 
 class Home(Probe):
-    """A framework that takes foreign arrays in at a price."""
+    """A framework that charges time for importing foreign arrays."""
 
     name = "home"
     module = "array"
@@ -111,7 +111,7 @@ def times(found):
     return {name: timing["samples_ns"][0] for name, timing in found["times"].items()}
 
 
-def test_the_loops_cost_what_stands_in_them_and_each_iteration_waits(clock):
+def test_the_loops_cost_the_sum_of_their_calls_and_each_iteration_waits(clock):
     found = measured(clock)
     assert times(found) == {
         "in-loop": CONVERT_NS + USE_NS + WAIT_NS,
@@ -123,7 +123,7 @@ def test_the_loops_cost_what_stands_in_them_and_each_iteration_waits(clock):
     assert clock.calls[-9:] == ["take", "use", "wait used"] * 3
 
 
-def test_a_placement_that_does_not_work_is_refused_in_words(clock):
+def test_a_placement_that_does_not_work_is_refused_with_a_message(clock):
     found = measured(clock, strict=True)
     assert found["refused"] == {"implicit": "TypeError: x is foreign"}
     assert set(found["times"]) == {"in-loop", "hoisted"}

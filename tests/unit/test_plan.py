@@ -1,4 +1,4 @@
-"""What a request comes to: paths, devices, cases, what is left out, and how it is scheduled."""
+"""A plan: the paths, devices, cases, omissions and schedule of a request."""
 
 import pytest
 from builders import make_catalog, make_probe_info, make_way
@@ -30,7 +30,7 @@ def planned(*wanted, axes=None, globs=(), catalog=CATALOG):
 
 
 def cases(exports, imports, axes=None, globs=()):
-    """Those of one pair with these ways out and in."""
+    """Return the paths of one pair with these exports and imports."""
     catalog = make_catalog(*pair(exports, imports))
     return planned(("torch", "numpy"), axes=axes, globs=globs, catalog=catalog).cases
 
@@ -53,7 +53,7 @@ def test_every_export_meets_every_import_that_speaks_its_protocol():
 
 
 @pytest.mark.parametrize("device", BOTH)
-def test_a_way_for_another_device_is_no_path(device):
+def test_an_export_or_import_for_another_device_is_no_path(device):
     host, gpu = make_way("host", code="h({x})", devices=CPU), make_way("gpu", devices=CUDA)
     expected = "host" if device == "cpu" else "gpu"
     assert names([host, gpu], [make_way("in", code="i({x})")], device) == [f"{expected}->in"]
@@ -133,13 +133,13 @@ def test_the_device_and_its_reason(producer, consumer, no_cuda, asked, device, r
         (CPU, CUDA, "no driver", "cpu", "numpy .*no driver"),
     ],
 )
-def test_a_device_that_cannot_be_had_is_refused(producer, consumer, no_cuda, asked, message):
+def test_an_unavailable_device_is_refused(producer, consumer, no_cuda, asked, message):
     probes = make_probe_info("torch", devices=producer), make_probe_info("numpy", devices=consumer)
     with pytest.raises(Unmeasured, match=message):
         choose_device(*probes, make_catalog(no_cuda=no_cuda), asked)
 
 
-def test_a_pair_is_measured_on_each_device_that_it_has():
+def test_a_pair_is_measured_on_each_of_its_devices():
     catalog = make_catalog(*CATALOG.probes, no_cuda=None)
     wanted = ("torch", "torch"), ("numpy", "torch")
     found = planned(*wanted, axes=Axes(devices=BOTH), catalog=catalog)
@@ -163,7 +163,7 @@ def test_every_path_is_spread_over_every_axis_in_the_same_order_every_time():
     assert cases(*ways, axes) == spread
 
 
-# What is left out
+# Omissions
 
 
 def test_the_only_pair_must_be_there():
@@ -183,7 +183,7 @@ def test_the_only_pair_must_be_there():
     ],
     ids=["framework", "device", "path", "glob"],
 )
-def test_what_cannot_be_measured_beside_others_is_left_out_and_said(pairs, globs, reason):
+def test_paths_that_cannot_share_a_process_are_left_out_with_a_note(pairs, globs, reason):
     lone = make_probe_info("lone", exports=[make_way(protocols=["numpy"])])
     catalog = make_catalog(*CATALOG.probes, lone)
     found = planned(*pairs, ("torch", "numpy"), globs=globs, catalog=catalog)

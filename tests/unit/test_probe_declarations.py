@@ -1,4 +1,4 @@
-"""Loading a probe checks its declarations, and an error names the place."""
+"""Probe declarations: loading a probe checks them, and an error names the place."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ FAKE = Path(__file__).parent.parent / "probe_files" / "fake.py"
         ("exports = (Export('a', Protocol.NATIVE, '{x}', promise='vieww'),)", ("promise of Bad.exports 'a'", "copy or view", "'vieww'")),
     ],
 )  # fmt: skip
-def test_a_declaration_that_cannot_be_used_is_refused_with_its_place(tmp_path, line, facts):
+def test_an_unusable_declaration_is_refused_with_its_place(tmp_path, line, facts):
     name = "" if line.startswith("name") else "name = 'bad'\n    aliases = ()\n    "
     head = FAKE.read_text(encoding="utf-8").partition("class Missing")[0]
     probe = tmp_path / "probe.py"
@@ -38,7 +38,7 @@ def test_a_declaration_that_cannot_be_used_is_refused_with_its_place(tmp_path, l
 
 
 class Making(NumPy):
-    """Its arrays are made by a text, or by a function that gives the text."""
+    """A probe whose arrays are made by a text, or by a function that returns the text."""
 
     def __init__(self, made):
         self.made = made
@@ -59,7 +59,7 @@ def refuse():
         ("x = numpy.zeros(1, [('a', 'i4')])['b']", ValueError),
     ],
 )
-def test_what_a_framework_raises_is_its_own_answer(made, error):
+def test_an_error_of_a_framework_is_its_own_answer(made, error):
     with pytest.raises(error):
         make_subject(producer=Making(made))
 
@@ -73,7 +73,7 @@ def raising(error):
 
 @pytest.mark.parametrize("method", ["create", "dtype", "wait"])
 @pytest.mark.parametrize("error", [KeyError("float8"), SystemExit("float8")], ids=repr)
-def test_a_mistake_in_what_a_probe_says_of_its_array_is_no_refusal(method, error):
+def test_a_mistake_in_a_probes_description_of_its_array_is_no_refusal(method, error):
     mistaken = type("Mistaken", (NumPy,), {method: raising(error)})()
     with pytest.raises(FaultyProbe, match=f"numpy's {method} raises {type(error).__name__}: .*8"):
         make_subject(producer=mistaken)

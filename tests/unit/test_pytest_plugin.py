@@ -1,4 +1,4 @@
-"""The fixture ``dlprof``: what its assertions accept and refuse."""
+"""The fixture ``dlprof``: true assertions pass, false and unknown ones fail."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ ASSERTIONS = ("assert_view", "assert_no_wait", "assert_no_finding")
 
 @pytest.fixture
 def failure(monkeypatch):
-    """The message of an assertion about these results; None if it passes."""
+    """Return the message of an assertion about these results; None if it passes."""
 
     def judge(name, *results, findings=(), words=(), left_out=()):
         session = make_session(*results, findings=list(findings))
@@ -76,7 +76,7 @@ def test_a_finding_is_chosen_by_rule_or_severity(failure, words, fails):
 
 
 @pytest.mark.parametrize("name", ASSERTIONS)
-def test_what_was_not_measured_fails(failure, name):
+def test_an_unmeasured_case_fails(failure, name):
     assert failure(name, CRASHED)
     assert failure(name, REFUSED)
     assert failure(name)
@@ -84,7 +84,7 @@ def test_what_was_not_measured_fails(failure, name):
 
 
 def test_the_plugin_loads_no_dependency():
-    """Every pytest of the environment loads it."""
+    """Every pytest of the environment loads the plugin."""
     code = (
         "import pytest, sys; known = set(sys.modules); import dlprof.pytest_plugin;"
         "print(*(set(sys.modules) - known))"

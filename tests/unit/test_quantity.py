@@ -36,7 +36,7 @@ def test_value_and_half_width_end_at_the_digit_that_the_interval_supports(value,
 
 
 @given(values, shares)
-def test_value_and_half_width_are_those_that_were_measured_to_the_same_digit(value, share):
+def test_value_and_half_width_are_the_measured_ones_to_the_same_digit(value, share):
     text = with_interval(value, (value * (1 - share), value * (1 + share)))
     shown, half, unit = re.fullmatch(r"([\d.,]+) ±([\d.,]+) (\w+)", text).groups()
     assert len(shown.partition(".")[2]) == len(half.partition(".")[2])
@@ -77,5 +77,5 @@ def processes(*medians_ns):
     ],
     ids=["interval", "one process", "wide", "wide and far apart", "wide, processes unknown", "half"],
 )  # fmt: skip
-def test_a_time_is_told_as_far_as_its_processes_agree(measure, text, brief):
+def test_a_time_is_shown_as_far_as_its_processes_agree(measure, text, brief):
     assert (time_text(measure), brief_text(measure)) == (text, brief)

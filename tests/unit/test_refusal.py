@@ -1,4 +1,4 @@
-"""What a loop of refusals leaves behind, and when there is none."""
+"""Refusals in a loop: the memory they leave behind, and loops that end early."""
 
 import time
 from dataclasses import replace
@@ -44,7 +44,7 @@ def test_a_refusal_that_leaves_nothing_behind_is_clean():
     assert measured_after_a_plain_array(refuse)["verdict"] == "clean"
 
 
-def test_what_is_kept_of_each_refused_array_is_retained(monkeypatch):
+def test_memory_kept_for_each_refused_array_is_retained(monkeypatch):
     monkeypatch.setattr(growth, "RELEASED_S", 0.0)
     kept = []
 
@@ -55,7 +55,7 @@ def test_what_is_kept_of_each_refused_array_is_retained(monkeypatch):
     assert measured(refuse)["verdict"] == "retained"
 
 
-def test_a_refusal_that_takes_long_is_not_repeated():
+def test_a_slow_refusal_is_not_repeated():
     calls = []
 
     def refuse(array):
@@ -78,7 +78,7 @@ def test_a_refusal_is_not_clean_if_no_framework_counts_the_devices_memory():
 
 
 class Guarded(NumPy):
-    """NumPy, whose arrays are made only as long as ``guard`` lets them."""
+    """NumPy whose arrays can be made only while ``guard`` allows it."""
 
     def create(self, spec):
         return f"{super().create(spec)}\nguard()"

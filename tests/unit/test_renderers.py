@@ -1,4 +1,4 @@
-"""Renderers of documents and of pages of rules: limits of the terminal, and text that stays text."""
+"""Renderers of documents and rule pages: limits of the terminal, and text that stays text."""
 
 import re
 from urllib.parse import unquote
@@ -30,7 +30,7 @@ from dlprof.report.terminal import render_page
 from dlprof.text.clean import sanitised
 
 texts = raw_texts.map(sanitised)
-"""As text is when a session was read."""
+"""Return text as it is after a session was read."""
 every_evil = pytest.mark.parametrize("evil", NASTY, ids=range(len(NASTY)))
 
 
@@ -140,7 +140,7 @@ def test_junit_can_hold_any_text_of_a_session(evil):
 
 
 def unescaped(command):
-    """Level, properties and message of a workflow command, as GitHub's runner reads them."""
+    """Return level, properties and message of a workflow command, as GitHub's runner parses it."""
     level, properties, message = re.fullmatch(r"::(\w+) (.*?)::(.*)", command).groups()
     found = dict(part.split("=", 1) for part in properties.split(","))
     return level, {name: unquote(value) for name, value in found.items()}, unquote(message)

@@ -29,7 +29,7 @@ def looped(code="torch.tensor(x)", ci95=(0.66, 0.71), pays_from=2, **changes):
     return path(code, 240 * US, placement=placement | changes)
 
 
-def test_a_loop_has_a_table_on_the_first_screen_and_says_what_pays():
+def test_a_loop_has_a_table_on_the_first_screen_and_names_the_break_even():
     found = section("In a loop", looped())
     assert found.is_first
     assert "torch.add(x, 1)" in found.heading
@@ -38,7 +38,7 @@ def test_a_loop_has_a_table_on_the_first_screen_and_says_what_pays():
 
 
 @pytest.mark.parametrize("ci95", [None, (0.1, 0.9)], ids=["one process", "disagree"])
-def test_a_share_that_is_not_known_pays_from_nowhere(ci95):
+def test_an_unknown_share_has_no_break_even(ci95):
     found = section("In a loop", looped(ci95=ci95))
     assert texts(found)[0][3] == "-"
     assert "Convert before" not in told(found)
@@ -55,7 +55,7 @@ def test_a_share_that_is_not_known_pays_from_nowhere(ci95):
         (Share(median=0.5, ci95=(0.1, 0.9)), "?"),
     ],
 )
-def test_a_share_is_written_as_well_as_it_is_known(share, text):
+def test_a_share_is_written_to_its_known_precision(share, text):
     assert share_text(share) == text
 
 
@@ -79,7 +79,7 @@ def test_steps_have_a_row_for_each_strategy_and_the_best_is_named():
     ("saved", "ci95"),
     [(0.1, (-0.05, 0.2)), (0.01, (0.009, 0.011)), (0.1, None), (-0.1, (-0.2, -0.05))],
 )
-def test_what_cannot_be_told_from_nothing_saves_nothing(saved, ci95):
+def test_a_saving_not_clearly_above_zero_is_no_saving(saved, ci95):
     found = steps(fresh_result(), step_result(step=make_step(saved, ci95)))
     assert not found.answers[0].code
 

@@ -1,4 +1,4 @@
-"""Reproducers as text: whole, plain, and never more than the session says."""
+"""Reproducers as text: complete, plain, and limited to facts of the session."""
 
 import ast
 import contextlib
@@ -34,7 +34,7 @@ def text_of(rule, *arguments, **changes):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A folder with the scripts of every rule on several pairs."""
+    """Write the scripts of every rule on several pairs into a folder."""
     folder = tmp_path_factory.mktemp("scripts")
     cases = [(rule, *pair, "cuda") for rule in ALL for pair in PAIRS]
     cases += [(rule, *pair, "cpu") for rule in ALL for pair in HOST_PAIRS]
@@ -53,14 +53,14 @@ def test_every_rule_has_a_reproducer(written):
 
 
 def test_scripts_pass_a_linter(written):
-    # F841: a result that is not looked at has a name all the same.
+    # F841: an unused result is still assigned to a name.
     ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "E,F"]
     ruff += ["--ignore", "E501,F841", "."]
     done = subprocess.run(ruff, cwd=written, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_scripts_import_frameworks_and_the_standard_library_only(written):
+def test_scripts_import_only_frameworks_and_the_standard_library(written):
     known = {*sys.stdlib_module_names, "numpy", "torch", "jax", "cupy", "numba", "onnxruntime"}
     for script in written.glob("*.py"):
         for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
@@ -70,7 +70,7 @@ def test_scripts_import_frameworks_and_the_standard_library_only(written):
 
 
 def ended(script):
-    """The exit code of a script, and its last line."""
+    """Return the exit code of a script, and its last line."""
     run = [sys.executable, "-c", script]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     return done.returncode, (done.stdout.splitlines() or [done.stderr])[-1]
@@ -94,7 +94,7 @@ def test_a_script_finds_nothing_in_an_innocent_call(changed):
         ("DLP018", {"code": "f(x"}, [0], "not Python"),
     ],
 )
-def test_what_cannot_be_reproduced_is_told_in_words(rule, changes, results, words):
+def test_a_finding_without_a_reproducer_is_explained(rule, changes, results, words):
     session = session_of(rule, **changes)
     with pytest.raises(NoReproducer, match=words):
         reproducer(session, finding_of(rule, results=results))

@@ -1,4 +1,4 @@
-"""The command that measures a finding again measures that, and nothing else."""
+"""The command that measures a finding again: it measures that finding and nothing else."""
 
 import shlex
 
@@ -50,5 +50,5 @@ def test_the_users_own_conversion_leads_to_every_path_of_its_frameworks():
 @pytest.mark.parametrize(
     "record", [{"dtype": "a\x1bb"}, {"layout": "-o"}, {"producer": "--python=/evil"}]
 )
-def test_there_is_no_command_for_text_that_is_unfit_for_one(record):
+def test_text_unfit_for_a_command_gives_no_command(record):
     assert not command_of(case(case=record))

@@ -1,4 +1,4 @@
-"""The rounds: shuffled, survived, and stopped by the budget; with workers that are no processes."""
+"""The rounds: shuffled, crash-proof, and stopped by the budget; with workers without processes."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -91,7 +91,7 @@ def test_each_pair_has_workers_of_its_own_unless_all_are_together(workers, file,
     assert sorted(sorted(asked) for asked in workers.asked) == groups
 
 
-def test_the_seed_gives_the_order_which_is_another_in_each_round(workers, tmp_path):
+def test_the_seed_gives_an_order_that_differs_in_each_round(workers, tmp_path):
     orders = []
     for seed in (7, 7, 8):
         workers.asked = []
@@ -123,7 +123,7 @@ PLAIN = {"shape": SHAPE, "layout": "aligned", "surveyed": True}
 
 
 @pytest.mark.parametrize("refuses", [set(), {"import1"}], ids=["works", "is refused itself"])
-def test_what_a_survey_refuses_is_asked_again_after_the_paths_plain_array_alone(
+def test_a_case_refused_in_a_survey_is_retried_alone_after_the_paths_plain_array(
     workers, file, refuses
 ):
     workers.spoils, workers.refuses = {"import0"}, refuses
@@ -140,7 +140,7 @@ def test_what_a_survey_refuses_is_asked_again_after_the_paths_plain_array_alone(
     {"values": {"verdict": "wrong", "evidence": {"changed": {"values": {}}}}},
     {"ownership": {"verdict": "view", "evidence": {}}},
 ], ids=lambda parts: next(iter(parts)))  # fmt: skip
-def test_what_a_rule_would_blame_is_seen_by_a_process_that_converted_nothing_else(
+def test_a_fault_that_a_rule_would_blame_is_confirmed_in_a_process_without_other_conversions(
     workers, file, parts
 ):
     workers.gives = {"import1": parts}
@@ -175,7 +175,7 @@ def test_a_path_that_ended_three_processes_of_its_own_gets_no_other_array(worker
     assert workers.open == 0
 
 
-def test_an_array_is_converted_itself_where_the_paths_plain_array_ends_its_process(workers, file):
+def test_an_array_is_converted_itself_if_the_paths_plain_array_ends_its_process(workers, file):
     workers.dies_of_dtype = "float32"
     run([*surveyed("import0"), *surveyed("import0", dtype="int8")], file)
     assert [statuses(file, case)[0][1] for case in range(2)] == ["crashed", "ok"]
@@ -193,9 +193,7 @@ def test_two_workers_share_a_survey(workers, file, monkeypatch):
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_a_case_that_broke_a_worker_of_several_is_tried_again_alone_and_says_so(
-    workers, file, together
-):
+def test_a_case_that_broke_a_shared_worker_is_retried_alone_and_marked(workers, file, together):
     workers.dies_in_company = {f"import{index}" for index in range(3)}
     run(cases_of(3), file, rounds=1, together=together)
     assert [statuses(file, case) for case in range(3)] == [[(0, "ok")]] * 3
@@ -209,9 +207,7 @@ def test_a_case_that_broke_a_worker_of_several_is_tried_again_alone_and_says_so(
 
 
 @pytest.mark.parametrize(("name", "asked"), [("dies", 1), ("hangs_at_import", 1)])
-def test_a_timed_case_that_ends_a_process_without_others_is_not_tried_again(
-    workers, file, name, asked
-):
+def test_a_timed_case_that_ends_a_process_without_others_is_not_retried(workers, file, name, asked):
     setattr(workers, name, {"import0"})
     run(cases_of(1), file, rounds=3)
     assert workers.order().count("import0") == asked
@@ -247,7 +243,7 @@ def test_a_budget_stops_further_rounds_but_not_the_first(workers, file, budget_s
 
 
 @pytest.mark.parametrize("diagnose", [False, True])
-def test_a_worker_that_is_not_as_it_was_serves_no_other_case(workers, file, diagnose):
+def test_a_worker_whose_state_changed_serves_no_other_case(workers, file, diagnose):
     workers.changes_settings = {"import0"}
     run(cases_of(4), file, rounds=2, diagnose=diagnose)
     assert not any("import0" in asked[:-1] for asked in workers.asked)
@@ -257,7 +253,7 @@ def test_a_worker_that_is_not_as_it_was_serves_no_other_case(workers, file, diag
 
 
 def diagnoses(workers):
-    """What was asked for after the rounds: import, shape and instruments."""
+    """Return the requests after the rounds: import, shape and instruments."""
     return [
         (request["import"], request["shape"], tuple(request["instruments"]))
         for request in workers.requests
@@ -287,7 +283,7 @@ def test_one_shape_stands_for_a_path(workers, file, shapes, refused, diagnosed):
     assert diagnoses(workers) == [("from_dlpack", diagnosed, DIAGNOSIS)]
 
 
-def test_without_a_diagnosis_the_alignment_of_each_path_is_looked_at_once(workers, file):
+def test_without_a_diagnosis_the_alignment_of_each_path_is_checked_once(workers, file):
     cases = [
         make_case(shape=(2,)), make_case(shape=(3,)), make_case(name="other"),
         make_case(layout="F"), make_case(device="cuda"),
@@ -299,7 +295,7 @@ def test_without_a_diagnosis_the_alignment_of_each_path_is_looked_at_once(worker
 
 
 @pytest.mark.parametrize(("can_trace", "asked"), [(True, 1), (False, 0)])
-def test_no_worker_is_asked_for_a_trace_where_cupti_is_missing(workers, file, can_trace, asked):
+def test_no_worker_is_asked_for_a_trace_without_cupti(workers, file, can_trace, asked):
     settings = Settings(rounds=1, diagnose=True)
     cases = [make_case(device="cuda")]
     Runner(Pool("python", {}), cases, settings, file, Watcher(), can_trace).run()
@@ -310,7 +306,7 @@ def test_no_worker_is_asked_for_a_trace_where_cupti_is_missing(workers, file, ca
 
 
 @pytest.mark.parametrize("instrument", DIAGNOSIS)
-def test_an_instrument_that_ends_its_worker_costs_itself_alone(workers, file, instrument):
+def test_an_instrument_that_ends_its_worker_loses_only_its_own_answer(workers, file, instrument):
     workers.fatal = {instrument}
     run(cases_of(1), file, rounds=1, diagnose=True)
     answer = file.answers(0)[-1][1]
@@ -342,7 +338,7 @@ def test_two_workers_import_at_once_before_either_takes_times(
     assert workers.open == 0
 
 
-def test_of_a_users_setup_only_the_imports_that_it_begins_with_run_ahead(workers, file):
+def test_only_the_leading_imports_of_a_users_setup_run_ahead(workers, file):
     case = make_case(name="a")
     setup = "import os, torch; os.environ['A'] = '1'; import jax; x = 1"
     path = replace(case.path, import_=replace(case.path.import_, setup=setup))

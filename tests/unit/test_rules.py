@@ -1,4 +1,4 @@
-"""All rules together: what holds for every finding, and what no rule may do."""
+"""All rules together: properties of every finding, and things that no rule may do."""
 
 import re
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_the_worst_stands_first():
     assert order == sorted(order)
 
 
-def test_every_rule_finds_what_it_is_for_and_names_the_clearest_case():
+def test_every_rule_finds_its_fault_and_names_the_clearest_case():
     assert {one.rule for one in ALL} == {rule.id for rule in RULES}
     for one in ALL:
         assert one.severity in SEVERITIES
@@ -60,7 +60,7 @@ ALONE = [
     [path("a(x)", 9 * US, "copy"), path("b(x)", 2 * US)],
     [path("a(x)", 9 * MS, owner=OF_DEVICE, case=CUDA), path("b(x)", owner=ON_DEVICE, case=DIRECT)],
 ]
-"""Sessions in which rules whose severity varies find what is not in GUILTY."""
+"""Sessions in which rules of variable severity find faults that GUILTY lacks."""
 
 
 def test_a_finding_has_a_severity_that_its_rule_declares_and_each_declared_one_occurs():
@@ -70,7 +70,7 @@ def test_a_finding_has_a_severity_that_its_rule_declares_and_each_declared_one_o
 
 
 @pytest.mark.parametrize("one", ALL, ids=lambda one: one.rule)
-def test_a_finding_is_told_in_short_sentences(one):
+def test_a_finding_is_written_in_short_sentences(one):
     assert len(one.headline.split()) <= 20
     is_named = one.headline.startswith(GUILTY[one.results[0]].case.code)
     assert is_named or re.search(r"\d", one.headline)
@@ -80,7 +80,7 @@ def test_a_finding_is_told_in_short_sentences(one):
         assert not [*faults(text, SAID)]
 
 
-def test_advice_names_measured_paths_only_and_none_that_is_unsafe():
+def test_advice_names_only_measured_paths_and_none_that_is_unsafe():
     codes = {result.case.code for result in GUILTY}
     for one in ALL:
         named = set(re.findall(r"\w+\(x\)", one.advice))
@@ -89,18 +89,18 @@ def test_advice_names_measured_paths_only_and_none_that_is_unsafe():
 
 
 @pytest.mark.parametrize("rule", ["DLP007", "DLP008", "DLP018", "DLP020"])
-def test_what_an_import_does_to_arrays_of_every_producer_is_one_finding(rule):
+def test_the_same_fault_of_an_import_for_every_producer_is_one_finding(rule):
     shown = GUILTY[FOUND[rule].results[0]]
     results = [with_case(shown, producer=name) for name in "abc"]
     assert [one.rule for one in find(results)].count(rule) == 1
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_what_is_expected_cites_dlpack_only_where_dlpack_was_used(rule):
+def test_an_expectation_cites_dlpack_only_if_dlpack_was_used(rule):
     told = expected(finding_of(rule.id), GUILTY[0])
     assert told.endswith((".", ")"))
     native = path("f(x)", case={"protocol": "native"})
-    # DLPack's own handshake, a function's page, and what the standard prescribes of any call
+    # DLPack's own handshake, a function's page, and the standard's rules for any call
     quotes_any = rule.id in ("DLP015", "DLP018", "DLP024")
     assert quotes_any or "dlpack" not in expected(finding_of(rule.id), native).lower()
 
@@ -109,7 +109,7 @@ WITHOUT_AN_INSTRUMENT = {f"DLP0{at:02}" for at in (6, 12, 13, 14, 15, 16, 19, 23
 
 
 @pytest.mark.parametrize("one", ALL, ids=lambda one: one.rule)
-def test_a_finding_tells_what_its_instrument_saw(one):
+def test_a_finding_reports_its_instruments_evidence(one):
     told = observations(one, [GUILTY[at] for at in one.results])
     assert bool(told) is (one.rule not in WITHOUT_AN_INSTRUMENT)
 
@@ -135,7 +135,7 @@ SEEN_BY_ONE = [
 
 
 @pytest.mark.parametrize(("rule", "parts"), SEEN_BY_ONE)
-def test_what_one_process_saw_is_a_finding_that_says_so(rule, parts):
+def test_a_finding_from_one_process_is_marked(rule, parts):
     def of(looks):
         return verdict("varies", processes=looks) if isinstance(looks, list) else looks
 
@@ -144,7 +144,7 @@ def test_what_one_process_saw_is_a_finding_that_says_so(rule, parts):
         assert text.endswith("Seen in 1 of 2 processes.")
 
 
-def test_a_process_that_died_in_an_instrument_is_a_crash_although_another_one_did_not():
+def test_a_death_in_an_instrument_is_a_crash_although_another_process_survived():
     looks = [verdict("safe"), died("unknown", "killed by SIGSEGV during early_write")]
     varying_looks = verdict("varies", processes=looks)
     assert found("DLP016", path("f(x)", early_write=varying_looks))

@@ -18,7 +18,7 @@ PROMISED = {"promise": "copy"}
 NO_COPY = {"promise": "view"}
 
 
-def test_a_copy_beside_a_view_is_avoidable():
+def test_a_copy_is_avoidable_if_a_view_exists():
     (finding,) = found("DLP004", COPY, VIEW)
     assert (finding.severity, finding.results, finding.against) == ("warning", [0], 1)
     assert "500 µs instead of 5.0 µs" in finding.headline
@@ -46,7 +46,7 @@ def test_a_copy_beside_a_view_is_avoidable():
         "to another device", "not always a copy",
     ],
 )  # fmt: skip
-def test_a_copy_that_is_not_avoidable(copy, view):
+def test_no_avoidable_copy(copy, view):
     assert found("DLP004", copy, view) == []
 
 
@@ -75,7 +75,7 @@ def trace(**evidence):
     ],
     ids=["a view", "no trace", "not all of it", "all of it"],
 )
-def test_a_bounce_is_a_warning_where_another_path_is_known_to_stay(other, severity):
+def test_a_bounce_is_a_warning_if_another_path_is_known_to_stay(other, severity):
     (finding,) = found("DLP006", BOUNCE, path("other(x)", case=CUDA, **other))
     assert finding.severity == severity
     assert ("other(x) stays on the device" in finding.advice) is (severity == "warning")
@@ -103,13 +103,13 @@ def layout(name, time, owner, alignment=64, code="f(x)", **case):
     ],
     ids=["layout", "alignment", "processes differ", "tried apart"],
 )  # fmt: skip
-def test_a_copy_of_one_layout_or_alignment_only_says_which(results, limits):
+def test_a_copy_of_one_layout_or_alignment_only_is_named(results, limits):
     (finding,) = found("DLP017", *results)
     advice = "Give it an array of layout C"
     if limits:
         advice = f"a multiple of {limits[1]} bytes"
     assert advice in finding.advice
-    # Other layouts may be copied as well: two do not show what is copied only.
+    # Other layouts may be copied as well: two are too few for a pattern.
     assert ("only" in finding.headline) is (limits is not None)
 
 
@@ -156,12 +156,12 @@ def test_a_broken_promise(parts, severity):
 @pytest.mark.parametrize(
     ("promise", "owner"), [(PROMISED, "unknown"), (NO_COPY, owned("copy", device="cuda"))]
 )
-def test_a_promise_that_is_not_seen_broken(promise, owner):
+def test_no_broken_promise(promise, owner):
     assert found("DLP018", path("f(x)", owner=owner, case=promise)) == []
 
 
 @pytest.mark.parametrize(("name", "words"), [("statement", "keyword"), ("asarray", "documented")])
-def test_a_call_of_the_user_is_known_by_its_keyword_alone(name, words):
+def test_a_users_call_is_recognized_by_its_keyword_alone(name, words):
     (finding,) = found("DLP018", path("f(x)", case={**PROMISED, "import": name}))
     assert words in finding.headline
     assert ("documented" in finding.headline) == (words == "documented")

@@ -9,7 +9,7 @@ NARROWED = wrong(dtype=["float64", "float32"], values=VALUES)
 RIGHT = path("right(x)")
 
 
-def test_a_changed_dtype_is_an_error_with_what_was_lost():
+def test_a_changed_dtype_is_an_error_that_names_the_loss():
     (finding,) = found("DLP007", path("f(x)", values=NARROWED), RIGHT)
     assert finding.severity == "error"
     assert "float64 to float32: 3 of 16 values changed" in finding.headline
@@ -26,7 +26,7 @@ def test_a_changed_dtype_is_an_error_with_what_was_lost():
         ({"after_write": VALUES}, "gives old values of a source that was written"),
     ],
 )
-def test_a_wrong_result_is_an_error_that_says_what_changed(changed, words):
+def test_a_wrong_result_is_an_error_that_names_the_change(changed, words):
     (finding,) = found("DLP008", path("f(x)", values=wrong(**changed)), RIGHT)
     assert finding.severity == "error"
     assert words in finding.summary
@@ -41,7 +41,7 @@ def writable(flags, code="f(x)", owner="view"):
     return path(code, owner=owner, values=verdict("ok", writable=flags))
 
 
-def test_a_writable_view_of_a_read_only_array_is_an_error_where_another_view_keeps_the_flag():
+def test_a_writable_view_of_a_read_only_array_is_an_error_if_another_view_keeps_the_flag():
     (finding,) = found("DLP009", writable(LOST_FLAG), path("g(x)", values=KEPT_FLAG))
     assert finding.severity == "error"
     assert "g(x) keeps the flag" in finding.advice
@@ -61,7 +61,7 @@ def test_writable_views_without_a_choice_are_one_warning():
         (LOST_FLAG, "copy"),
     ],
 )
-def test_a_read_only_flag_that_is_not_seen_lost(flags, owner):
+def test_no_lost_read_only_flag(flags, owner):
     assert found("DLP009", writable(flags, owner=owner)) == []
 
 
@@ -99,7 +99,7 @@ def kept(**per_conversion):
         ({"bytes": 16384.0, "per_source": True}, "error", "at the first conversion of each array"),
     ],
 )
-def test_bytes_that_stay_behind_are_an_error_and_a_few_objects_a_warning(counts, severity, words):
+def test_leaked_bytes_are_an_error_and_a_few_objects_a_warning(counts, severity, words):
     (finding,) = found("DLP010", kept(**counts))
     assert finding.severity == severity
     assert words in finding.headline
@@ -127,7 +127,7 @@ def test_a_result_that_changed_with_its_source_dangles():
         ),
     ],
 )
-def test_a_process_that_died_of_reading_dangles_and_another_end_is_a_crash(lifetime, rule):
+def test_a_death_while_reading_is_dangling_and_any_other_a_crash(lifetime, rule):
     assert rules(path("f(x)", lifetime=lifetime)) == [rule]
 
 
@@ -139,7 +139,7 @@ def test_a_process_that_died_of_reading_dangles_and_another_end_is_a_crash(lifet
         ("crashed", "raised SystemExit: 3", "raised SystemExit: 3"),
     ],
 )
-def test_a_crash_is_told_with_its_end(status, reason, words):
+def test_a_crash_is_reported_with_its_cause(status, reason, words):
     (finding,) = found("DLP016", lost(status, reason))
     assert "before" not in finding.headline
     assert finding.severity == "error"

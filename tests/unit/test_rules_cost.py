@@ -1,4 +1,4 @@
-"""Rules on time, and what is called slower: DLP012, DLP013, DLP014."""
+"""Rules on time, and the meaning of slower: DLP012, DLP013, DLP014."""
 
 import pytest
 from builders import make_measure
@@ -22,7 +22,7 @@ PROMISED = {"promise": "copy"}
 
 
 def is_slow(slow, fast=10 * US):
-    """Whether a path of one time is found slow beside a path of another."""
+    """Whether a path of one time is found slow next to a path of another."""
     return len(found("DLP012", path("slow(x)", slow), path("fast(x)", fast))) == 1
 
 
@@ -40,7 +40,7 @@ def test_slow_is_by_ratio_and_by_gap(times, expected):
 
 
 @pytest.mark.parametrize(("times", "severity"), [(0.99, "info"), (1.03, "warning")])
-def test_a_slow_path_is_worth_a_warning_from_some_cost_on(times, severity):
+def test_a_slow_path_is_a_warning_above_a_certain_cost(times, severity):
     slow = path("slow(x)", 5 * US + thresholds.COSTLY_GAP_NS * times)
     assert found("DLP012", slow, path("fast(x)", 5 * US))[0].severity == severity
     noisy = path("f(x)", spread(15 * US, 0.4))
@@ -94,7 +94,7 @@ BACK = {"producer": "b", "consumer": "a"}
 
 
 @pytest.mark.parametrize(("times", "expected"), [(0.99, 0), (1.01, 1)])
-def test_a_direction_that_costs_many_times_the_other_is_told(times, expected):
+def test_a_direction_that_costs_many_times_the_other_is_reported(times, expected):
     there = path("there(x)", 5 * US * thresholds.ASYMMETRIC_RATIO * times, case=THERE)
     findings = found("DLP013", there, path("back(x)", 5 * US, case=BACK))
     told = [(one.severity, one.results, one.against) for one in findings]
@@ -122,7 +122,7 @@ def test_a_conversion_is_worth_moving_out_of_a_loop_by_share_and_by_gap(in_loop,
     "unsure",
     [
         {"reach": 0.9},
-        {"reach": 0.3},  # above zero, and yet no number
+        {"reach": 0.3},  # above zero, but not finite
         {"share": None},
         {"hoisted": None},
         {"in_loop": make_measure(350 * US, (340 * US, 360 * US), min_ns=100 * US)},

@@ -1,4 +1,4 @@
-"""Refusals: what they leave behind, and errors that no standard prescribes."""
+"""Refusals: memory they leave behind, and errors that no standard prescribes."""
 
 import pytest
 from rule_builders import path, verdict
@@ -45,13 +45,13 @@ def test_an_error_is_judged_only_if_a_standard_prescribes_another(code, errors, 
     assert [one.rule for one in found if one.rule == "DLP024"] == ["DLP024"] * is_wrong
 
 
-def test_an_error_that_no_copy_causes_is_not_judged():
+def test_an_error_not_caused_by_a_copy_is_not_judged():
     viewing = path("xp.asarray(x)")
     assert find([refused("xp.asarray(x, copy=False)", "RuntimeError"), viewing]) == []
 
 
 def unanswered(code, asked, answered):
-    """A refusal of the request ``asked``, after which the producer takes ``answered``."""
+    """A refusal of the request ``asked``, after which the producer accepts ``answered``."""
     events = [
         {"call": "__dlpack__", "arguments": asked, "outcome": "TypeError: no such argument"},
         {"call": "other export", "arguments": answered, "outcome": "returned"},
@@ -62,7 +62,7 @@ def unanswered(code, asked, answered):
 @pytest.mark.parametrize(
     ("code", "asked"), [("f(x, copy=False)", "copy"), ("f(x, device='cpu')", "dl_device")]
 )
-def test_what_the_user_asks_for_is_no_missing_negotiation(code, asked):
+def test_a_users_own_request_is_no_missing_negotiation(code, asked):
     assert find([unanswered(code, {asked: False}, {})]) == []
 
 
@@ -88,7 +88,7 @@ def test_a_refused_versioned_capsule_is_named_if_the_consumer_takes_a_legacy_one
         ("returned", "RuntimeError: no", "first call", False),
     ],
 )
-def test_a_refusal_is_named_if_a_stand_in_is_taken(asked, stand_in, refused_at, is_found):
+def test_a_refusal_is_named_if_a_stand_in_is_accepted(asked, stand_in, refused_at, is_found):
     events = [{"call": "__cuda_array_interface__", "outcome": asked}] * (asked is not None)
     events += [{"call": "import", "outcome": stand_in}]
     at = {"handshake": events, "refused_at": refused_at}

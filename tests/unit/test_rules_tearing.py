@@ -1,4 +1,4 @@
-"""DLP020: of which sources a copy is torn, and what to do there and elsewhere."""
+"""DLP020: sources whose copy is torn, and advice for them and for others."""
 
 import pytest
 from rule_builders import US, found, path, spread, tried, varying, verdict
@@ -19,7 +19,7 @@ TORN = verdict("unsafe", sizes_bytes={"4096": "whole", "65536": "torn"}, torn_la
 
 
 def at_16(aligned):
-    """A copy is torn of a source at 16 bytes; ``aligned`` is what became of one at 64."""
+    """A copy of a source at 16 bytes is torn; ``aligned`` is the result of one at 64."""
     torn = {"torn_layout": "C", "aligned": aligned}
     return verdict("unsafe", sizes_bytes={"4096": "torn"}, **torn)
 
@@ -29,7 +29,7 @@ WAIT = "Wait for the result before you write x."
 DO_NOT_WRITE = "Do not write x while you use the result"
 ASKED = {"promise": "copy"}
 ENDS_WHOLE = spread(9 * US, same_as="host_time")
-"""The time of a call whose consumer has nothing to wait for."""
+"""The time of a call after which the consumer has nothing to wait for."""
 
 
 def torn(code="f(x)", early_write=TORN, owner="copy", **changes):
@@ -74,10 +74,10 @@ def test_a_path_that_may_be_torn_or_is_no_copy_is_not_advised(results, why):
     ],
     ids=["a view of aligned memory", "a view in some processes", "a view elsewhere", "unaligned, and aligned ones of other sizes", "aligned ones not tried", "whole if aligned", "a view if aligned", "any"],
 )  # fmt: skip
-def test_where_a_copy_is_torn_decides_whether_a_wait_helps(parts, only_where, begins):
+def test_the_place_of_a_torn_copy_decides_whether_a_wait_helps(parts, only_where, begins):
     (finding,) = found("DLP020", torn(**parts))
     assert finding.evidence.get("only_where") == only_where
-    # Aligned copies that were whole when tried prove nothing: it is a race.
+    # Aligned copies that were whole in the test prove nothing: it is a race.
     assert ("seen only" in finding.headline) is (only_where == "x is not aligned")
     assert finding.advice.startswith(begins)
 

@@ -22,14 +22,14 @@ EVENTS = [
 ]  # fmt: skip
 
 
-def test_waits_that_no_path_avoids_are_one_finding_of_the_producer_worth_knowing():
+def test_waits_that_no_path_avoids_are_one_informative_finding_of_the_producer():
     other = path("other(x)", case={"consumer": "jax"}, ordering=ordered("host-sync"))
     (finding,) = found("DLP001", WAITING, other)
     assert (finding.severity, finding.results) == ("info", [0, 1])
 
 
 @pytest.mark.parametrize("word", ["synchronous", "stream-ordered", "unknown", "varies"])
-def test_no_wait_is_found_where_none_was_proved(word):
+def test_no_wait_is_found_without_proof(word):
     assert rules(path("f(x)", ordering=ordered(word))) == []
 
 
@@ -53,7 +53,7 @@ def racing(code, waits=None, **evidence):
 
 
 @pytest.mark.parametrize("default", ["stream-ordered", "host-sync"])
-def test_a_race_that_the_default_streams_hide_is_told_apart(default):
+def test_a_race_hidden_by_the_default_streams_is_told_apart(default):
     runs = {"default": verdict(default), "own streams": verdict("unordered")}
     everywhere, elsewhere = found(
         "DLP003", racing("a(x)"), racing("b(x)", by_streams=runs, streams="own streams")

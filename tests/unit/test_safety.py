@@ -1,4 +1,4 @@
-"""What may be said of a path: safe, right, unchecked, unsafe, or unmeasured."""
+"""The safety of a path: safe, right, unchecked, unsafe, or unmeasured."""
 
 import pytest
 from rule_builders import LOOKED, died, end_of, path, spread, verdict
@@ -23,7 +23,7 @@ def safety(result, *others):
     return cases.safety(cases.cases[0])
 
 
-def test_a_path_that_everything_was_looked_at_of_is_safe():
+def test_a_fully_checked_path_is_safe():
     assert safety(path("f(x)", **LOOKED)).level == "safe"
 
 
@@ -62,18 +62,18 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"owner": "copy", "early_write": verdict("unsafe")}, "unsafe", ("DLP020",)),
     ],
 )  # fmt: skip
-def test_a_path_is_called_no_more_than_what_was_seen(changes, level, rules):
+def test_a_path_gets_no_better_word_than_its_evidence_supports(changes, level, rules):
     found = safety(path("f(x)", **{"host": spread(1000.0), **LOOKED, **changes}))
     assert (found.level, found.rules) == (level, rules)
 
 
 @pytest.mark.parametrize(("lifetime", "known"), [(verdict("safe"), True), (UNKNOWN, False)])
-def test_a_path_is_known_to_leave_nothing_behind_only_if_that_was_looked_at(lifetime, known):
+def test_a_path_is_known_to_leave_nothing_behind_only_if_that_was_checked(lifetime, known):
     cases = cases_in([path("f(x)", **LOOKED | {"lifetime": lifetime})])
     assert cases.outlasts(cases.cases[0]) == known
 
 
-def test_what_was_seen_at_one_shape_holds_for_the_path():
+def test_evidence_at_one_shape_holds_for_the_path():
     torn = path("f(x)", owner="copy", case={"shape": (2, 2)}, early_write=verdict("unsafe"))
     assert safety(path("f(x)", owner="copy", **LOOKED), torn).rules == ("DLP020",)
     undiagnosed = path("f(x)", case={"shape": (2, 2)})
@@ -85,7 +85,7 @@ IMMUTABLE = verdict("unknown", moot=True, sizes_bytes={"4096": "immutable"})
 
 
 @pytest.mark.parametrize(("early_write", "level"), [(VIEWS, "right"), (IMMUTABLE, "safe")])
-def test_a_view_at_one_shape_says_nothing_of_a_late_read_of_a_copy_at_another(early_write, level):
+def test_a_view_at_one_shape_proves_nothing_about_a_late_copy_at_another(early_write, level):
     view = path("f(x)", host=spread(10.0), lifetime=verdict("safe"), early_write=early_write)
     copy = path("f(x)", owner="copy", host=spread(10.0), case={"shape": (2, 2)})
     assert safety(view, copy).level == "safe"
@@ -93,7 +93,7 @@ def test_a_view_at_one_shape_says_nothing_of_a_late_read_of_a_copy_at_another(ea
 
 
 @pytest.mark.parametrize(("shape", "level"), [((2, 2), "right"), ((0, 2), "safe")])
-def test_what_is_neither_known_to_be_a_view_nor_a_copy_at_a_shape_is_not_safe_there(shape, level):
+def test_a_path_that_is_neither_a_known_view_nor_copy_at_a_shape_is_not_safe_there(shape, level):
     other = path("f(x)", owner=UNKNOWN, case={"shape": shape})
     assert safety(other, path("f(x)", **LOOKED)).level == level
 

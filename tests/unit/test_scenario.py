@@ -1,4 +1,4 @@
-"""A scenario file: read, joined with the command line, and made a request of."""
+"""A scenario file: read, merged with the command line, and turned into a request."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def refused(text: str, least: str = LEAST) -> str:
 
 
 def said(text: str) -> str:
-    """Why a text is refused; empty where it is not."""
+    """Return the reason why a text is refused; empty if it is accepted."""
     try:
         parse(text, Path("s.toml"))
     except UsageError as error:
@@ -59,7 +59,7 @@ def test_every_ready_scenario_can_be_read(path):
         ("question = ", "is not TOML: "),
     ],
 )
-def test_a_fault_names_the_file_the_key_and_what_was_expected(text, sentence):
+def test_a_fault_names_the_file_the_key_and_the_expected_value(text, sentence):
     assert sentence in refused(text)
 
 
@@ -67,7 +67,7 @@ def test_a_fault_names_the_file_the_key_and_what_was_expected(text, sentence):
     ("content", "reason"),
     [(None, "No such file"), (b"\xff\xfe", "can't decode")],
 )
-def test_a_file_that_is_no_scenario_is_told(tmp_path, content, reason):
+def test_a_file_that_is_no_scenario_is_reported(tmp_path, content, reason):
     path = tmp_path / "s.toml"
     if content is not None:
         path.write_bytes(content)
@@ -75,7 +75,7 @@ def test_a_file_that_is_no_scenario_is_told(tmp_path, content, reason):
         read(path)
 
 
-def test_a_probe_file_is_looked_for_beside_the_scenario(tmp_path):
+def test_a_probe_file_is_looked_up_next_to_the_scenario(tmp_path):
     (tmp_path / "probe.py").touch()
     found = parse(f'{LEAST}probes = ["probe.py"]', tmp_path / "s.toml")
     assert found.options["probes"] == (str(tmp_path / "probe.py"),)
@@ -87,7 +87,7 @@ def test_a_probe_file_is_looked_for_beside_the_scenario(tmp_path):
         st.sampled_from(["1", '"a"', "[]", '["a->b"]', "true", "1e400", "{a = 1}", "[[1]]"]),
     )
 )
-def test_any_content_is_read_or_refused_in_words(content):
+def test_any_content_is_read_or_refused_with_a_message(content):
     assert "\n" not in said("\n".join(f"{key} = {value}" for key, value in content.items()))
 
 
@@ -148,11 +148,11 @@ def test_a_pair_is_named_by_names_aliases_and_globs(texts, found):
 # The request
 
 
-def test_the_session_keeps_what_is_expected_in_names_of_the_catalog():
+def test_the_session_keeps_expectations_in_names_of_the_catalog():
     request = make_sweep(CATALOG, 'expect = ["DLP001 on *->np"]').request
     assert request.scenario.expect == ("DLP001 on *->numpy",)
 
 
-def test_the_command_line_stands_over_the_file():
+def test_the_command_line_overrides_the_file():
     found = make_sweep(CATALOG, "rounds = 5\nshape = 8", rounds="2").request
     assert (found.settings.rounds, found.axes.shapes) == (2, ((8,),))

@@ -1,4 +1,4 @@
-"""An expectation is met, not met, or could not be checked; never silently fine."""
+"""Expectations: each is met, not met, or could not be checked; none is ignored."""
 
 import pytest
 from builders import make_result
@@ -24,7 +24,7 @@ def verdict(text, *findings, results=None, rounds=3) -> tuple[str, str]:
     "text",
     ["DLP001", "DLP001 on torch->*", "host-sync on *->numpy", "warning", "DLP001 on numpy<->torch"],
 )
-def test_a_finding_meets_what_is_expected(text):
+def test_a_finding_meets_its_expectation(text):
     assert verdict(text, finding()) == ("met", "")
 
 
@@ -35,7 +35,7 @@ def test_a_finding_of_another_pair_does_not():
     assert verdict("no warning", finding())[0] == "not met"
 
 
-def test_nothing_measured_of_the_pair_is_not_checked():
+def test_an_unmeasured_pair_is_not_checked():
     told, reason = verdict("DLP001 on jax->*")
     assert (told, "jax->*" in reason) == ("not checked", True)
 
@@ -56,7 +56,7 @@ def test_one_process_cannot_tell_times_apart(text):
     ("text", "met"),
     [("no error", "met"), ("error", "not met"), ("no crash", "met"), ("wrong-values", "not met")],
 )
-def test_one_process_is_enough_for_what_takes_no_times(text, met):
+def test_one_process_is_enough_without_times(text, met):
     assert verdict(text, rounds=1) == (met, "")
 
 
@@ -72,7 +72,7 @@ def test_one_process_is_enough_for_what_takes_no_times(text, met):
         ("host-sink", "did you mean 'host-sync'"),
     ],
 )
-def test_another_text_is_refused_in_words(text, reason):
+def test_another_text_is_refused_with_a_message(text, reason):
     with pytest.raises(UsageError, match=reason):
         parse_expectation(text)
 
@@ -82,7 +82,7 @@ LOST = {"status": "crashed", "reason": "killed by SIGILL during import", "median
 
 @pytest.mark.parametrize("text", ["no DLP016", "no error on torch->*"])
 @pytest.mark.parametrize("status", ["crashed", "timeout", "skipped", "invalid"])
-def test_a_pair_of_which_each_case_was_lost_without_a_finding_is_not_checked(text, status):
+def test_a_pair_that_lost_all_cases_without_a_finding_is_not_checked(text, status):
     lost = make_result(case={"consumer": "tensorflow"}, ordering=WAITS, **LOST | {"status": status})
     results = [make_result(ordering=WAITS), lost]
     told, reason = verdict(text, results=results)

@@ -1,4 +1,4 @@
-"""The selftest's judgement and its table; the measuring is tested in tests/integration."""
+"""The judgment and the table of the selftest; tests/integration covers the measuring."""
 
 import pytest
 from builders import make_catalog, make_result
@@ -42,7 +42,7 @@ def test_a_warning_on_a_control_is_a_false_alarm():
     assert outcome(CONTROL, finding("DLP010", "warning", 0)).false_alarms == ("DLP010",)
 
 
-def test_a_missed_fault_fails_the_selftest_and_is_said():
+def test_a_missed_fault_fails_the_selftest_and_is_reported():
     found = Selftest((Outcome(LEAK, ()), Outcome(CONTROL, ())))
     assert not found.passed
     assert "MISSED" in render(found)
@@ -55,7 +55,7 @@ def test_every_rule_is_planted():
 
 
 @pytest.mark.parametrize(("plants", "framework"), [(PLANTS, host), (DEVICE_PLANTS, device)])
-def test_every_plant_has_a_probe_that_keeps_to_the_contract_and_ways_that_exist(plants, framework):
+def test_every_plant_has_a_probe_that_follows_the_contract_and_paths_that_exist(plants, framework):
     known = {probe.name: probe for probe in probes()}
     for plant in plants:
         check_probe(type(known[plant.consumer]))
@@ -65,7 +65,7 @@ def test_every_plant_has_a_probe_that_keeps_to_the_contract_and_ways_that_exist(
         assert all(callable(getattr(framework, function)) for function in functions)
 
 
-def test_what_was_not_measured_is_neither_clean_nor_missed():
+def test_an_unmeasured_plant_is_neither_clean_nor_missed():
     invalid = {"status": "invalid", "reason": "GPU 0 lowered its clocks"}
     for plant in (LEAK, CONTROL):
         (answer,) = judge([plant], [result_of(plant, **invalid)], [])
@@ -80,7 +80,7 @@ def test_what_was_not_measured_is_neither_clean_nor_missed():
 
 @pytest.mark.parametrize(("at", "missed"), [(1, False), (3, False), (4, True)])
 def test_a_plant_is_missed_only_if_it_is_missed_every_time(monkeypatch, tmp_path, at, missed):
-    """``at`` is the measurement that shows it."""
+    """``at`` is the measurement that shows the fault."""
     measured = []
 
     def measure(plants, catalog, path, watcher):

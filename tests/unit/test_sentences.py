@@ -14,7 +14,7 @@ PAGES = [
     *sorted((ROOT / "dlprof" / "judge" / "pages").glob("*.md")),
 ]
 SAID, WRITTEN = 20, 28
-"""Most words of a sentence: of the program, and of a document."""
+"""The limits of words in a sentence: in the program, and in a document."""
 UNCLEAR = re.compile(
     r"\b(whoever|whatever|nobody|of which|of whom|that of|those of|is said|is told|he)\b",
     re.IGNORECASE,
@@ -22,21 +22,21 @@ UNCLEAR = re.compile(
 
 
 def sentences(text, ends):
-    """Code does not count: a list of names is no long sentence."""
+    """Remove code, because a list of names is no long sentence."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)|\*+", r"\1", text)
     text = re.sub(r"`[^`\n]*`|[\w.]+\([^ ]*(?: [^ ]*=[^ ]*)*\)", "…", text)
     return re.split(rf"(?<=[{ends}])\s+", text)
 
 
 def faults(text, most, ends=".!?:;"):
-    """The sentences that are too long or unclear."""
+    """Return the sentences that are too long or unclear."""
     for sentence in sentences(text, ends):
         if len(re.findall(r"\S*\w\S*", sentence)) > most or UNCLEAR.search(sentence):
             yield sentence
 
 
 def blocks(page):
-    """The paragraphs, list items and table cells of a page, without code and headings."""
+    """Return the paragraphs, list items and table cells of a page, without code and headings."""
     page = re.sub(r"```.*?```|<!--.*?-->|^#[^\n]*$", "", page, flags=re.DOTALL | re.MULTILINE)
     page = re.sub(r"^\s*(?:[-*]|\d+\.)\s", "\n\n", page, flags=re.MULTILINE)
     page = re.sub(
@@ -46,7 +46,7 @@ def blocks(page):
 
 
 def raised():
-    """The messages of errors, by where they are raised; a value counts as one word."""
+    """Return the messages of errors, by source location; a value counts as one word."""
     for path in sorted((ROOT / "dlprof").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:

@@ -1,4 +1,4 @@
-"""The session file: answers in, results out, and files that are no sessions."""
+"""The session file: answers in, results out, and files that are not sessions."""
 
 import json
 import lzma
@@ -42,7 +42,7 @@ def file(tmp_path):
 
 
 def refusal(text):
-    """The one sentence that a text is refused with."""
+    """Return the one-sentence message that a text is refused with."""
     with pytest.raises(SessionError) as caught:
         parse(text, "some.json")
     message = str(caught.value)
@@ -57,7 +57,7 @@ def test_results_are_merged_when_a_file_is_read(path):
     assert session.complete
 
 
-def test_a_file_without_an_end_is_of_a_run_that_was_killed(path):
+def test_a_file_without_an_end_is_a_killed_run(path):
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
     assert not load(path).complete
 
@@ -93,7 +93,7 @@ def test_a_case_that_did_not_work_is_needed_in_no_round(file, status):
     assert not any(file.needs(0, round_) for round_ in range(3))
 
 
-def test_a_full_disk_is_told_in_one_sentence(file):
+def test_a_full_disk_is_reported_in_one_sentence(file):
     with Path("/dev/full").open("wb", buffering=0) as full:
         file._file.close()
         file._file = full
@@ -108,7 +108,7 @@ def test_a_foreign_schema_is_refused(schema):
 
 
 @pytest.mark.parametrize("text", ["", " ", "hello", "\x00", "[1]", "{'schema': 1}", "[" * 100_000])
-def test_a_text_that_is_no_json_object_is_refused(text):
+def test_a_text_that_is_not_a_json_object_is_refused(text):
     assert "not a dlprof session" in refusal(text)
 
 
@@ -136,7 +136,7 @@ def test_bytes_that_are_not_utf8_are_refused(tmp_path):
         load(path)
 
 
-def test_what_json_prints_is_read_too_also_packed_as_a_page_saves_it(tmp_path):
+def test_printed_json_is_read_too_even_packed_as_a_page_saves_it(tmp_path):
     session, path = make_session(make_result()), tmp_path / "some.json"
     path.write_text(document(session))
     assert load(path) == session
@@ -153,7 +153,7 @@ def test_an_invalid_result_is_refused_with_its_place():
     assert "results.0.status: " in refusal(json.dumps(content))
 
 
-def test_what_steers_a_terminal_is_escaped_when_a_session_is_read():
+def test_terminal_control_sequences_are_escaped_when_a_session_is_read():
     odd = "a\x1b[31m\u202eb\ud800"
     session = make_session(
         make_result(notes=[{"instrument": "values", "reason": "NOTE"}], reason="two\nlines")

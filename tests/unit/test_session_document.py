@@ -1,4 +1,4 @@
-"""What a report of a session says: which path to write, in which order, with which limits."""
+"""The report of a session: the path to write, the order of parts, and the limits."""
 
 import pytest
 from builders import make_measure, make_result, make_session
@@ -50,14 +50,14 @@ def answers(found):
 # What to write
 
 
-def test_the_fastest_safe_view_and_copy_answer():
+def test_the_fastest_safe_view_and_copy_are_the_answer():
     found = answers(document(view("slow(x)", 9 * US), view(), copy()))
     assert found["fastest safe view"].code == "view(x)"
     assert found["fastest safe view"].value == "2.0 µs"
     assert found["fastest safe copy"].code == "copy(x)"
 
 
-def test_a_copy_that_a_framework_keeps_has_the_time_of_a_new_array():
+def test_a_retained_copy_has_the_time_of_a_new_array():
     kept = copy("kept(x)", 10 * US, fresh_source=verdict("kept", new_ns=900 * US))
     found = document(view(), copy(), kept)
     answer = answers(found)["fastest safe copy"]
@@ -83,14 +83,14 @@ def test_a_view_that_races_on_other_streams_only_is_offered_for_the_default_stre
     assert "default stream" not in answers(document(everywhere, copy()))
 
 
-def test_where_every_copy_is_torn_none_is_named_and_one_after_a_wait_is():
+def test_if_every_copy_is_torn_none_is_named_and_one_after_a_wait_is():
     found = answers(document(view(), torn()))
     assert "fastest safe copy" not in found
     assert "DLP020" in found["copy and wait"].note
     assert found["copy and wait"].code == "late(x)"
 
 
-def test_a_path_that_crashes_for_other_arrays_says_so_where_it_is_named():
+def test_a_path_that_crashes_for_other_arrays_is_marked_at_its_name():
     lost = {"lost": {"how": "SIGSEGV", "signal": "SIGSEGV"}, "status": "crashed"}
     empty = view(**lost, case={"survey": True, "shape": [0, 3]})
     found = document(view(), copy(), empty)
@@ -120,7 +120,7 @@ def test_a_path_with_a_warning_is_offered_only_if_all_have_one():
     assert answers(document(view(), needless))["fastest copy"].note == "see DLP004"
 
 
-def test_the_answer_says_when_it_holds():
+def test_the_answer_states_its_conditions():
     waiting = answers(document(view(ordering=ordered("host-sync")), copy()))
     assert waiting["fastest safe view"].note == "waits for the work queued on x"
     some = view(owner=owned("view", alignment=16), alignment=tried("view", "refused"))
@@ -142,7 +142,7 @@ def test_without_a_diagnosis_nothing_is_called_safe():
 @pytest.mark.parametrize(
     "measure", [once(2 * US), disturbed(2 * US)], ids=["one process", "disturbed"]
 )
-def test_a_time_that_may_be_another_is_marked_and_the_mark_is_explained(measure):
+def test_an_uncertain_time_is_marked_and_the_mark_is_explained(measure):
     found = document(view(ready=measure), copy())
     assert texts(found.tables[0])[0][0] == "~2.0 µs"
     assert any(mark.startswith("~") for mark in found.marks)
@@ -181,7 +181,7 @@ def test_problems_stand_worst_first_and_each_rule_once():
 
 
 def problems_of(rule, *findings):
-    """What is told of a rule with these findings, each of two paths of its own."""
+    """Return the text about a rule with these findings, each with two paths of its own."""
     results = [view(f"f{at}(x)") for at in range(2 * len(findings))]
     records = [
         finding_of(rule, results=[2 * at, 2 * at + 1], against=None, **changes)
@@ -243,4 +243,4 @@ def test_a_pair_without_a_safe_path_is_called_unsafe_or_by_its_status():
     assert [row[1].split()[-1] for row in texts(table)] == ["unsafe", "crash"]
 
 
-# All the rest
+# Other parts

@@ -1,4 +1,4 @@
-"""Settings: what a conversion changes for the whole framework or process, and the rule on it."""
+"""Settings: changes of a conversion to the whole framework or process, and the rule on them."""
 
 import gc
 import signal
@@ -16,7 +16,7 @@ from dlprof.worker.instruments import settings
 
 
 class WithSettings(NumPy):
-    """NumPy, and a setting that nothing can read."""
+    """NumPy, with a setting that cannot be read."""
 
     settings = {**NumPy.settings, "lost": "numpy.no_such_getter()"}  # noqa: RUF012
 
@@ -27,7 +27,7 @@ class Heard:
 
 
 def looked(call, probe=WithSettings):
-    """What the instrument says of ``call`` as a conversion."""
+    """Return the instrument's answer for ``call`` as a conversion."""
     import_ = Import("any", (Protocol.DLPACK,), "call({x})")
     subject = make_subject(import_=import_, producer=probe(), consumer=probe(), call=call)
     heard = Heard()
@@ -36,7 +36,7 @@ def looked(call, probe=WithSettings):
     return heard.found
 
 
-def test_a_conversion_that_changes_nothing_keeps_the_settings_whatever_cannot_be_read():
+def test_a_harmless_conversion_keeps_the_settings_even_if_one_cannot_be_read():
     ending = type("Ending", (NumPy,), {"settings": {"lost": "exit(3)"}})
     assert looked(lambda x: x)["verdict"] == "kept"
     assert looked(lambda x: x, ending)["verdict"] == "kept"
@@ -46,7 +46,7 @@ def names(call):
     return [one["name"] for one in looked(call)["evidence"]["changed"]]
 
 
-def test_a_setting_of_a_framework_is_told_before_and_after():
+def test_a_setting_of_a_framework_is_reported_before_and_after():
     with numpy.errstate(all="warn"):
         found = looked(lambda _: numpy.seterr(over="raise"))
     assert found["verdict"] == "changed"
@@ -56,7 +56,7 @@ def test_a_setting_of_a_framework_is_told_before_and_after():
 
 
 @pytest.mark.usefixtures("put_back")
-def test_a_setting_of_the_process_counts_also_if_the_call_is_refused():
+def test_a_setting_of_the_process_also_counts_if_the_call_is_refused():
     def refuse(_):
         sys.setswitchinterval(0.123)
         raise BufferError
@@ -71,7 +71,7 @@ def test_a_setting_of_the_process_counts_also_if_the_call_is_refused():
 
 @pytest.fixture
 def put_back():
-    """The settings of this process as they were."""
+    """Restore the settings of this process afterwards."""
     limit, interval = sys.getrecursionlimit(), sys.getswitchinterval()
     handler = signal.getsignal(signal.SIGUSR1)
     yield
@@ -112,7 +112,7 @@ def test_a_finding_names_the_setting_its_values_and_a_path_that_keeps_it():
     assert found.advice == "keeps(x) keeps it."
 
 
-def test_a_path_of_which_nothing_read_the_setting_is_not_advised():
+def test_a_path_without_a_reading_of_the_setting_is_not_advised():
     seen = verdict("changed", changed=[{**CHANGED, "before": "True", "after": "False"}])
     (found,) = find([path("sets(x)", settings=seen), path("timed(x)", settings=None)])
     assert found.advice == ""

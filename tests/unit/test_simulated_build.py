@@ -1,4 +1,4 @@
-"""Nothing is trusted that lies where another user can have put it."""
+"""The build trusts no file in a place where another user can write."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The simulated driver keeps what CUDA's documentation promises of streams, events and memory."""
+"""The simulated driver keeps the promises of CUDA's documentation on streams, events and memory."""
 
 import ctypes
 import json
@@ -20,7 +20,7 @@ SIZE = 1 << 20
 
 
 class Driver:
-    """A library of its own, so that no test sees another one's streams."""
+    """A separate library, so that no test sees the streams of another."""
 
     def __init__(self, path):
         self.library = ctypes.CDLL(str(path))
@@ -58,7 +58,7 @@ class Driver:
         assert self.launched(kernel, stream, *map(ctypes.addressof, parameters)) == 0
 
     def launched(self, kernel, stream, *pointers):
-        """The status of a launch whose parameters are there."""
+        """Return the status of a launch with its parameters present."""
         array = (c_void_p * len(pointers))(*pointers)
         return self.status("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, stream, array, None)
 
@@ -135,7 +135,7 @@ def test_an_event_is_reached_after_the_work_before_it(driver):
     assert driver.is_done(stream)
 
 
-def test_a_stream_waits_for_the_place_that_an_event_marks_when_it_is_asked(driver):
+def test_a_stream_waits_for_the_place_that_an_event_marks_at_the_call(driver):
     first, second, event = driver.stream(NON_BLOCKING), driver.stream(NON_BLOCKING), driver.event()
     driver("cuStreamWaitEvent", second, event, 0)  # nothing is recorded: no wait
     driver.spin(first)
@@ -201,7 +201,7 @@ def attribute(driver, number, address, kind=c_int):
     return value.value if status == 0 else None
 
 
-def test_an_address_tells_what_memory_it_is_in(driver):
+def test_an_address_identifies_its_memory(driver):
     memory_type, device, start = 2, 9, 11
     memory = driver.memory().value
     pinned = driver.new("cuMemHostAlloc", c_size_t(SIZE), 0).value
@@ -234,11 +234,11 @@ def kernel(driver, name, text=PTX):
 
 
 def poison(driver, memory):
-    """Let a kernel write what nothing computes."""
+    """Let a kernel write values that are not computed."""
     driver.launch(kernel(driver, b"fill"), None, memory, (c_uint64 * 2)(), c_int(1))
 
 
-def test_a_kernel_poisons_what_its_arguments_point_to(driver):
+def test_a_kernel_poisons_the_memory_that_its_arguments_point_to(driver):
     first, second, third = driver.memory(), driver.memory(), driver.memory()
     other = (c_uint64 * 2)(0, second.value + 512)
     driver.launch(kernel(driver, b"fill"), None, first, other, c_int(1))
@@ -250,7 +250,7 @@ def test_a_kernel_poisons_what_its_arguments_point_to(driver):
 
 def test_the_parameters_of_a_kernel_are_read_from_compressed_code(driver):
     head, spaces = PTX.strip(b"\n"), b" " * 30
-    # LZ4: head and a space as they are, 29 more bytes like the one before, and a last byte.
+    # LZ4: head and a space unchanged, 29 more bytes like the previous one, and a last byte.
     extra = len(head) + 1 - 15
     block = bytes([0xFF, *[255] * (extra // 255), extra % 255]) + head + b" "
     block += bytes([1, 0, 29 - 4 - 15, 0x10]) + b"\n"
@@ -263,7 +263,7 @@ def test_the_parameters_of_a_kernel_are_read_from_compressed_code(driver):
     assert (offset.value, size.value) == (24, 4)
 
 
-def test_poison_goes_where_it_is_copied_and_ends_where_other_bytes_are_written(driver):
+def test_poison_follows_copies_and_ends_at_overwritten_bytes(driver):
     source, target = driver.memory(), driver.memory()
     poison(driver, source)
     driver("cuMemcpyDtoDAsync", target, source, c_size_t(SIZE), None)
@@ -283,7 +283,7 @@ def test_poison_that_reaches_the_host_is_counted(driver):
     assert driver.library.dlprofSimulatedPoisonReads() == 1
 
 
-def test_a_copy_kernel_of_cupy_is_performed_by_its_name(driver):
+def test_a_copy_kernel_of_cupy_is_recognized_by_its_name(driver):
     source, target = driver.memory(24), driver.memory(24)
     values = (ctypes.c_float * 6)(*range(6))
     driver("cuMemcpyHtoD", source, values, c_size_t(24))
@@ -325,7 +325,7 @@ def test_work_of_one_device_is_refused_on_a_stream_of_another(driver_with):
 
 
 def is_stale(driver, is_ordered):
-    """Whether a reader sees what memory held before a write that was queued first."""
+    """Whether a reader sees the old value of memory after a write that was queued first."""
     writer, reader = driver.stream(NON_BLOCKING), driver.stream(NON_BLOCKING)
     memory, copied = driver.memory(fill=1), driver.memory(fill=0)
     driver("cuMemsetD8Async", memory, 2, c_size_t(SIZE), writer)
@@ -391,7 +391,7 @@ READ_BY_THE_HOST = "ctypes.string_at(address.value, 1)"
 
 @pytest.fixture
 def report(library, tmp_path, monkeypatch):
-    """What the driver reports of a program, and how the program ended."""
+    """Run a program; return the driver's report and the exit of the program."""
 
     def run(program):
         monkeypatch.setenv("DLPROF_SIMULATED_REPORT", str(tmp_path / "report"))
@@ -424,7 +424,7 @@ def test_the_host_cannot_read_device_memory(report):
     assert any("host" in words and address for words, address in found.items())
 
 
-def test_nvml_tells_of_the_devices(library, monkeypatch):
+def test_nvml_lists_the_devices(library, monkeypatch):
     monkeypatch.setenv("DLPROF_SIMULATED_DEVICES", "2")
     nvml, count, device = ctypes.CDLL(str(library.with_name(NVML))), c_int(), c_void_p()
     assert nvml.nvmlInit_v2() == 0

@@ -1,4 +1,4 @@
-"""``--device simulated``: asked for by name, real to frameworks, and without a time in any output."""
+"""``--device simulated``: explicit, real to frameworks, and without a time in any output."""
 
 import re
 import sys
@@ -35,7 +35,7 @@ def request(**given):
 
 
 def untimed(code="numba.cuda.as_cuda_array(x)", order="host-sync", **changes):
-    """A case as a simulated device gives it: with a verdict on order, and without times."""
+    """A case on a simulated device: with a verdict on order, and without times."""
     waits = {"host-sync": 45 * MS}.get(order, 0.2 * MS)
     case = {"producer": "cupy", "consumer": "numba", "device": "cuda"}
     return make_result(
@@ -65,7 +65,7 @@ def test_it_stands_alone_and_has_few_devices(devices):
         request(devices=devices)
 
 
-def test_what_needs_times_is_refused():
+def test_options_that_need_times_are_refused():
     with pytest.raises(UsageError, match="times"):
         request(devices="simulated", placements="in-loop")
 
@@ -74,7 +74,7 @@ def answer(**interpreter):
     return {"interpreter": {"no_cuda": None, **interpreter}, "probes": [], "faults": {}}
 
 
-def test_the_simulated_driver_is_no_device_unless_it_is_asked_for():
+def test_the_simulated_driver_is_no_device_unless_requested():
     found = catalog_from(sys.executable, answer(simulated=True))
     assert "--device simulated" in found.interpreter["no_cuda"]
 
@@ -92,7 +92,7 @@ def test_a_worker_finds_the_driver_before_any_other(monkeypatch):
     assert (last, found[simulated.DEVICES]) == ("/somewhere", "2")
 
 
-def test_without_a_compiler_one_sentence_says_so(monkeypatch, tmp_path):
+def test_a_missing_compiler_is_reported_in_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Unmeasured, match="compiler") as raised:
@@ -117,20 +117,20 @@ def outputs():
     yield "comparison as JUnit", junit("title", checks_of(compared))
 
 
-def test_every_output_says_that_the_device_is_simulated():
+def test_every_output_states_that_the_device_is_simulated():
     for name, text in outputs():
         assert SIMULATED.lower() in " ".join(text.split()).lower(), name
 
 
 def test_no_output_has_a_time_of_the_device():
     for name, text in outputs():
-        if name != "page":  # which has style sheets; it renders the same document
+        if name != "page":  # it has style sheets; it renders the same document
             told = text.split("## Reproducer")[0].split("How it was measured")[0]
             assert not TIME.search(told), name
             assert "fast" not in told
 
 
-def test_two_such_sessions_are_compared_by_their_verdicts():
+def test_two_simulated_sessions_are_compared_by_their_verdicts():
     base = session(untimed(order="stream-ordered"), created="2026-01-01T00:00:00+00:00")
     head = session(untimed(order="unordered"), created="2026-01-02T00:00:00+00:00")
     assert exit_code(compare(base, base.model_copy(update={"created": "x"}), criteria([]))) == 0

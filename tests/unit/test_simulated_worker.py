@@ -1,4 +1,4 @@
-"""On the simulated device: JAX is let in, and what a kernel should have written makes no verdict."""
+"""The simulated device: JAX is admitted, and uncomputed kernel output leads to no verdict."""
 
 import sys
 import types
@@ -10,7 +10,7 @@ from dlprof.worker.simulated import DEVICES, NOT_COMPUTED, admit_jax, compare_co
 
 
 class Device:
-    """Its instruments read what was not computed, or nothing of that kind."""
+    """Instruments that read uncomputed values, or none."""
 
     reads = 0
 
@@ -58,7 +58,7 @@ def test_a_verdict_on_contents_is_neither_right_nor_wrong(name, found):
         ("lifetime", verdict("retained", {"changed_after_drop": False})),
     ],
 )
-def test_what_no_contents_are_needed_for_stays(name, found):
+def test_answers_that_need_no_contents_stay(name, found):
     assert judged(name, found)[0] == found["verdict"]
 
 

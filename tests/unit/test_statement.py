@@ -1,4 +1,4 @@
-"""A user's own conversion as text: what can be measured, and how it is cut."""
+"""A user's own conversion as text: the measurable forms, and the way it is cut."""
 
 import ast
 
@@ -53,7 +53,7 @@ def test_a_statement_in_one_piece_means_the_same(text, expected):
         ("f(g(x), x)", []),
     ],
 )
-def test_a_statement_that_hands_the_source_over_once_is_cut_from_the_inside_out(text, cuts):
+def test_a_statement_that_passes_the_source_once_is_cut_from_the_inside_out(text, cuts):
     found = list(statement.cuts(text, "x"))
     assert [(cut.export, cut.import_) for cut in found] == cuts
     assert all(ast.dump(ast.parse(cut.code)) == ast.dump(ast.parse(text)) for cut in found)
@@ -73,7 +73,7 @@ def test_a_statement_that_hands_the_source_over_once_is_cut_from_the_inside_out(
         (("f(t, x)", "", "t"), "uses x besides"),
     ],
 )
-def test_a_text_that_cannot_be_measured_is_refused_in_a_sentence(asked, fact):
+def test_an_unmeasurable_text_is_refused_in_a_sentence(asked, fact):
     with pytest.raises(UsageError) as caught:
         check(*asked)
     assert fact in str(caught.value)

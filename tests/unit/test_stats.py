@@ -1,4 +1,4 @@
-"""Estimates: an interval that covers what it says."""
+"""Estimates: intervals with the coverage they claim."""
 
 import numpy
 import pytest
@@ -12,7 +12,7 @@ several = st.lists(times, min_size=2, max_size=12)
 
 
 def coverage(count, spread, trials=3000):
-    """The share of simulated runs of ``count`` processes whose interval holds the true median."""
+    """Return the share of runs of ``count`` processes whose interval holds the true median."""
     chance = numpy.random.default_rng(seed=count)
     true = 1234.0
     runs = true * numpy.exp(chance.normal(0.0, spread, size=(trials, count)))

@@ -1,4 +1,4 @@
-"""The instruments of steps: what they find of strategies that keep, overwrite, or are wrong."""
+"""The instruments of steps: findings on strategies that keep, overwrite, or are wrong."""
 
 import pytest
 from step_builders import NumPySteps, make_steps
@@ -15,7 +15,7 @@ STRATEGIES = {
 every_strategy = pytest.mark.parametrize("name", STRATEGIES)
 
 
-def test_another_output_than_the_models_is_wrong():
+def test_an_output_that_differs_from_the_models_is_wrong():
     found = instruments.step_values(make_steps("wrong"))
     assert found["verdict"] == "wrong"
     assert found["evidence"]["changed"]["values"] == {"different": 12, "of": 12}

@@ -1,4 +1,4 @@
-"""The survey: which arrays it makes, how it is judged, and how it is told."""
+"""The survey: the arrays it makes, its judgment, and its report."""
 
 import numpy
 import pytest
@@ -16,7 +16,7 @@ from dlprof.runner.survey import arrays
 
 
 def surveyed(dtype="float32", layout="aligned", shape=(6, 10), code="f(x)", changed=None, **fields):
-    """A result of a survey; ``changed`` is what did not survive."""
+    """A result of a survey; ``changed`` names the properties that did not survive."""
     case = {"dtype": dtype, "layout": layout, "shape": shape, "survey": True}
     case |= {"export": code, "import": code, **fields.pop("case", {})}
     values = {"verdict": "wrong" if changed else "ok", "evidence": {"changed": changed or {}}}
@@ -80,7 +80,7 @@ class TestArrays:
 
 
 class TestRules:
-    def test_dtypes_that_become_the_same_are_one_finding(self):
+    def test_dtypes_with_the_same_result_are_one_finding(self):
         results = [
             surveyed(dtype, changed={"dtype": [dtype, "float32"]})
             for dtype in ("bool", "int8", "int16", "int32")
@@ -113,7 +113,7 @@ class TestRules:
 
 
 def named(results, **changes):
-    """The rows of the section that names the arrays: result, arrays and problem."""
+    """Return the rows of the section on arrays: result, arrays and problem."""
     session = make_session(*results, findings=[one.model_dump() for one in find(results)])
     (section,) = survey.sections(session)
     return [[cell.text for cell in row[1:]] for row in section.blocks[0].rows]
@@ -129,13 +129,13 @@ class TestReport:
         ((views, refusals, path, _),) = table.rows
         assert (views.text, refusals.text, path.text, path.note) == ("2", "1", "a", "+1 alike")
 
-    def test_one_line_says_how_much_was_looked_at(self):
+    def test_one_line_summarizes_the_coverage(self):
         unmade = surveyed("bfloat16", status="unsupported", refused_at="create")
         refused = surveyed("bool", status="unsupported")
         told = survey.summary(make_session(surveyed(), unmade, refused))
         assert told == "3 small arrays: looked at 1 of 3 (1 not made, 1 refused)."
 
-    def test_arrays_are_named_by_what_sets_them_apart_and_many_of_them_by_the_others(self):
+    def test_arrays_are_named_by_their_difference_and_large_groups_by_the_exceptions(self):
         views = [surveyed(dtype) for dtype in ("float32", "int8", "int16", "int32")]
         others = [surveyed(layout="F"), surveyed(shape=(0,))]
         rows = named([*views, surveyed("bool", ownership=verdict("copy")), *others])
@@ -156,7 +156,7 @@ class TestReport:
             ({"changed": {"values": {"different": 1, "of": 1}}}, "?"),
         ],
     )
-    def test_an_empty_array_that_is_right_is_what_the_plain_one_is_if_known(self, plain, word):
+    def test_a_correct_empty_array_is_like_the_plain_one_if_that_is_known(self, plain, word):
         empty = surveyed(shape=(0,), ownership=verdict("unknown", reason="no elements"))
         rows = named([surveyed(**plain), empty])
         assert [row[0] for row in rows if "0" in row[1].split("; ")] == [word]
@@ -171,21 +171,21 @@ class TestComparison:
         assert [case.case.survey for case in found.cases] == [False]
 
 
-def test_a_survey_that_was_left_out_is_no_pass():
+def test_an_omitted_survey_is_no_pass():
     skipped = {"status": "skipped", "reason": "the run was stopped before it"}
     session = make_session(make_result(), surveyed(**skipped), surveyed("int8", **skipped))
     (check,) = (one for one in checks(session) if one.name == SURVEY)
     assert check.outcome == "error"
 
 
-def test_what_is_surveyed_is_no_measurement_of_a_runs_own_array():
+def test_a_surveyed_array_is_no_measurement_of_a_runs_own_array():
     refused = make_result("g(x)", None, status="unsupported", reason="TypeError: no bfloat16")
     with pytest.raises(Unmeasured, match="no bfloat16"):
         check_measured([refused, surveyed()])
     check_measured([surveyed()])
 
 
-def test_a_crash_that_both_surveys_saw_keeps_no_comparison_from_an_answer():
+def test_a_crash_in_both_surveys_blocks_no_comparison():
     crash = surveyed(status="crashed", reason="killed by SIGABRT")
     base = make_session(surveyed("int8"), crash)
     head = make_session(surveyed("int8"), crash, created="2026-02-02T00:00:00+00:00")

@@ -1,4 +1,4 @@
-"""The tables: what stands in a session stands in them, typed, whatever the session holds."""
+"""The tables: they hold all data of a session, typed, for any session."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ PROCESS = {"round": 0, "loops": 10, "samples_ns": [1000.0], "page_faults_per_cal
 
 
 def whole_result(**changes):
-    """A result with every measure there is."""
+    """A result with every measure."""
     fields = {
         "host_time": make_measure(
             1000.0, (900.0, 1100.0), processes=[PROCESS, {**PROCESS, "round": 1}]
@@ -78,7 +78,7 @@ def test_the_frame_has_a_row_for_each_case_and_units_in_its_names():
     assert frame["size_bytes"].tolist() == [64, 64]
 
 
-def test_csv_and_parquet_say_what_the_frame_says():
+def test_csv_and_parquet_match_the_frame():
     session = make_session(whole_result(), make_result(None, None, status="timeout"))
     frame = to_frame(session).reset_index()
     pd.testing.assert_frame_equal(parquet_table(session).to_pandas(), frame)

@@ -1,4 +1,4 @@
-"""Tickets: short, whole, and nothing in a session can break out of their Markdown."""
+"""Tickets: short and complete, and nothing in a session can break out of their Markdown."""
 
 import re
 import socket
@@ -51,13 +51,13 @@ def test_a_ticket_is_a_title_a_paragraph_a_script_its_output_and_versions(rule):
         (Ran(-11, "", "died"), "exit code -11"),
     ],
 )
-def test_what_was_not_reproduced_is_marked(ran, words):
+def test_an_unreproduced_finding_is_marked(ran, words):
     text = made(ran=ran).replace("\\", "")
     assert words in text
     assert ("**Not reproduced.**" in text) is (isinstance(ran, Ran) and ran is not SHOWS)
 
 
-def test_a_finding_without_a_script_says_why():
+def test_a_finding_without_a_script_gives_the_reason():
     session = session_of("DLP018", recipe=None)
     text = written(session, session.findings[0], sys.executable)
     assert "Not reproduced:** " in text
@@ -86,7 +86,7 @@ def test_hostile_text_is_shown_and_never_run():
     text.encode("utf-8")
 
 
-def test_names_of_this_machine_are_in_no_part_of_a_ticket(monkeypatch):
+def test_names_of_this_machine_appear_in_no_part_of_a_ticket(monkeypatch):
     monkeypatch.setenv("HOME", "/home/jo_smith")
     monkeypatch.setenv("USER", "jo_smith")
     monkeypatch.setattr(socket, "gethostname", lambda: "node17.example.org")

@@ -37,7 +37,7 @@ def test_a_result_is_dropped_inside_the_loop():
 
 
 class Later:
-    """A statement of ``call_ns`` that leaves work of ``work_ns`` behind, done by another thread."""
+    """A statement of ``call_ns`` that leaves ``work_ns`` of work to another thread."""
 
     def __init__(self, clock, call_ns, work_ns):
         self.clock, self.call_ns, self.work_ns = clock, call_ns, work_ns
@@ -64,7 +64,7 @@ class Later:
         return timer.sample(loop, 0, backlog=timer.Backlog(self.drain, most_loops))
 
 
-def test_each_sample_begins_with_nothing_left_behind_and_limits_what_is_in_flight(clock):
+def test_each_sample_starts_with_no_work_left_and_limits_the_work_in_flight(clock):
     later = Later(clock, 20_000, 300_000)
     timing = later.sample(most_loops=8)
     first_of_each = later.seen[-timing.loops * len(timing.samples_ns) :: timing.loops]
@@ -85,7 +85,7 @@ def test_page_faults_are_per_call_and_of_the_samples_only(clock, monkeypatch):
 
 
 class Stalling:
-    """A statement of ``ns`` that loses the processor in each of its first calls."""
+    """A statement of ``ns`` that is preempted in each of its first calls."""
 
     def __init__(self, clock, monkeypatch, ns, calls, runs=False):
         self.clock, self.ns, self.left, self.runs = clock, ns, calls, runs
@@ -108,13 +108,13 @@ class Stalling:
 
 
 @pytest.mark.parametrize("calls", [2, 12])
-def test_calls_that_stalled_at_first_do_not_decide_how_long_a_sample_is(clock, monkeypatch, calls):
+def test_early_stalls_do_not_decide_the_length_of_a_sample(clock, monkeypatch, calls):
     timing = Stalling(clock, monkeypatch, 8_000, calls).sample()
     assert timing.loops * timing.median_ns >= timer.MIN_SAMPLE_NS
     assert (timing.median_ns, timing.is_disturbed) == (8_000, False)
 
 
-def test_a_statement_that_stalls_for_ever_is_sampled_a_few_times_and_called_disturbed(
+def test_a_statement_that_always_stalls_is_sampled_a_few_times_and_called_disturbed(
     clock, monkeypatch
 ):
     stalling = Stalling(clock, monkeypatch, 8_000, 10**9)
@@ -122,12 +122,12 @@ def test_a_statement_that_stalls_for_ever_is_sampled_a_few_times_and_called_dist
     assert 10**9 - stalling.left < 10 * timer.TRIES * timer.MIN_SAMPLES
 
 
-def test_a_statement_that_ran_all_the_time_is_slow_by_itself(clock, monkeypatch):
+def test_a_statement_that_ran_all_the_time_is_genuinely_slow(clock, monkeypatch):
     timing = Stalling(clock, monkeypatch, 8_000_000, 10**9, runs=True).sample()
     assert (timing.disturbed, timing.median_ns) == (0, 16_000_000)
 
 
-def test_loops_in_turn_are_tried_again_if_one_was_calibrated_in_a_bad_moment(clock, monkeypatch):
+def test_loops_in_turns_are_retried_if_one_was_calibrated_at_a_bad_moment(clock, monkeypatch):
     stalling = Stalling(clock, monkeypatch, 8_000, 3)
     loops = {
         "stalling": timer.compile_loop("work()", {"work": stalling.work}),

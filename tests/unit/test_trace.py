@@ -1,4 +1,4 @@
-"""Trace: what CUPTI's records say of a window, and every way in which there are none."""
+"""Trace: CUPTI's records of a window, and every reason for having none."""
 
 import ctypes
 import enum
@@ -46,7 +46,7 @@ class cuptiError(Exception):  # noqa: N801 - its real name
 
 
 class FakeCupti:
-    """Delivers what it was told happened, when it is flushed, as CUPTI's records."""
+    """Delivers the declared events as CUPTI records when it is flushed."""
 
     ActivityKind = ActivityKind
     ActivityMemcpyKind = ActivityMemcpyKind
@@ -59,7 +59,7 @@ class FakeCupti:
         self.subscribed = False
         self.dropped = 0
 
-    # What happened
+    # Events
 
     def call(self, name, start, end, correlation, kind=ActivityKind.RUNTIME):
         cbid = len(self.names)
@@ -102,7 +102,7 @@ class FakeCupti:
     def activity_flush_all(self, flag):
         self.completed(self.pending)
         for activity in self.pending:
-            vars(activity).clear()  # CUPTI takes its buffer back
+            vars(activity).clear()  # CUPTI takes back its buffer
         self.pending = []
 
     def activity_get_num_dropped_records(self, context, stream_id, dropped):
@@ -167,7 +167,7 @@ class TestWindow:
 
 
 class TestConversions:
-    """On the simulated device, whose conversions are recorded as one call each."""
+    """A trace on the simulated device, which records each conversion as one call."""
 
     @pytest.mark.parametrize(
         ("order", "waited"), [("host", ["cudaConvert"]), ("event", []), ("nothing", [])]
@@ -190,7 +190,7 @@ class TestConversions:
 
 
 class TestNoTrace:
-    """Each with its reason, and never a list of no calls."""
+    """Each failure gives its reason, and never an empty list of calls."""
 
     def reason(self, *case):
         found = trace.measure(*(case or pair()))

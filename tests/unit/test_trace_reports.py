@@ -64,7 +64,7 @@ def test_the_copy_to_change_first_took_longest_and_is_not_allowed(row, slow, sai
     assert waited.note == "none"
 
 
-def test_a_wait_is_no_cost_of_a_conversion_and_the_next_command_is_for_the_costliest_copy():
+def test_a_wait_adds_no_conversion_cost_and_the_next_command_is_for_the_costliest_copy():
     waits = {**SLOW, **VIEW, "total_ns": 9_000, "waits": 2, "waited_ns": 4_000}
     document = trace_document(trace_of({**ROW, "total_ns": 100}, waits))
     assert document.context.startswith("conversions 10 µs (100 %), waits 8.0 µs (80 %), ")
@@ -87,14 +87,14 @@ def test_a_trace_fits_80_columns():
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
 
 
-def test_the_timeline_says_when_a_line_took_how_much(trace):
+def test_the_timeline_shows_when_a_line_took_how_much(trace):
     rows = trace_document(trace).chart.rows
     assert [row.name for row in rows] == ["a.py:2 f", "a.py:1 f"]
     assert [(row.marks[0].low, row.marks[0].high) for row in rows] == [(8, 9), (0, 1)]
 
 
 @pytest.mark.parametrize("word", BITES)
-def test_source_and_names_are_only_text(word):
+def test_source_and_names_are_plain_text(word):
     line = {**ROW, "file": word, "function": word, "conversion": word}
     trace = trace_of(line, {**line, "line": 2}, sources={word: [(1, word)]})
     page = Page(html.render(trace_document(trace, full=True)))
@@ -128,7 +128,7 @@ def test_without_single_conversions_chrome_gets_nothing():
         ({"copies": 0, "maybe_waits": 1}, "passed, but unknown for a.py:1"),
     ],
 )
-def test_fail_on_says_that_it_passed_and_ends_as_the_program_did(capsys, row, said):
+def test_fail_on_reports_a_pass_and_ends_as_the_program_did(capsys, row, said):
     found = trace_of({**ROW, **row}, {**SLOW, **VIEW}).model_copy(update={"exit_code": 3})
     with pytest.raises(typer.Exit) as ended:
         end(found, ("copy", "wait"))
@@ -136,7 +136,7 @@ def test_fail_on_says_that_it_passed_and_ends_as_the_program_did(capsys, row, sa
     assert capsys.readouterr().err.endswith(f"--fail-on copy,wait: {said}\n")
 
 
-def test_fail_on_names_the_lines_and_says_nothing_of_passing(capsys):
+def test_fail_on_names_the_lines_and_reports_no_pass(capsys):
     rows = [
         {**ROW, "line": line, "total_ns": 90 - line, "waits": line // 6} for line in range(1, 7)
     ]

@@ -1,4 +1,4 @@
-"""A program gets the signals that are sent to dlprof, each once, and the variables of the user."""
+"""A traced program gets each signal sent to dlprof once, and the variables of the user."""
 
 import os
 import signal
@@ -39,8 +39,8 @@ while True:
 
 @contextmanager
 def started(program=PROGRAM, before="", **options):
-    """What runs the program, in a session of its own, when the program is ready. It executes what
-    is to be done ``before``: a fork of this process would meet the threads of frameworks.
+    """Run the program in its own session once it is ready. The new process executes
+    ``before`` itself: a fork of this process would inherit the threads of frameworks.
     """
     command = [sys.executable, "-c", RUN, program, before]
     process = subprocess.Popen(

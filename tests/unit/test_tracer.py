@@ -1,4 +1,4 @@
-"""The tracer: what it wraps comes from the probes, and it takes everything out again."""
+"""The tracer: it wraps the functions that probes declare, and removes all wrappers again."""
 
 import operator
 import sys
@@ -70,7 +70,7 @@ def target(name):
     return found
 
 
-def test_each_framework_is_wrapped_by_what_its_probe_declares():
+def test_each_framework_is_wrapped_as_its_probe_declares():
     frameworks = {one.framework for one in declared()}
     assert frameworks >= {"numpy", "torch", "tensorflow", "jax", "cupy", "numba", "onnxruntime"}
     assert target("torch.from_numpy(x)").takes
@@ -119,7 +119,7 @@ ONE = numpy.broadcast_to(MEMORY[:1], 1000)
         (ONE, MEMORY[500:1500], 0),
     ],
 )
-def test_a_view_begins_where_its_source_does(source, result, views):
+def test_a_view_has_the_start_of_its_source(source, result, views):
     tracer = Tracer(Places(), Rows(None))
     make(lambda _: result, target("torch.from_numpy(x)"), tracer)(source)
     assert counted(tracer) == (views, 1 - views, 0)
@@ -163,7 +163,7 @@ def as_rows(tracer):
     return tracer.rows.as_dict(ended=True)["rows"]
 
 
-def test_what_an_array_on_a_device_keeps_on_the_host_crosses_once():
+def test_host_data_of_an_array_on_a_device_crosses_once():
     tracer = Tracer(Places(), Rows(None))
     kept = operator.attrgetter("host")
     tracer.kinds[Foreign] = foreign_kind("cuda:0", is_busy=lambda _: False, kept=kept)
@@ -194,7 +194,7 @@ def test_processes_are_added_up():
     assert [one["ended"] for one in found["processes"]] == [False, True]
 
 
-def test_a_block_is_traced_with_names_that_were_taken_out_before():
+def test_a_block_is_traced_with_names_that_were_imported_before():
     before = numpy.frombuffer
     with dlprof.trace() as found:
         taken_out(b"1234", "uint8")
@@ -224,7 +224,7 @@ def test_a_comment_allows_the_words_that_it_begins_with(tmp_path, text, allowed)
     assert trace.rows[0].allowed == allowed
 
 
-def test_a_hostile_programs_words_steer_no_terminal(tmp_path):
+def test_a_hostile_programs_text_controls_no_terminal(tmp_path):
     bite = "\x1b]0;owned\x07\u202e"
     program = tmp_path / f"{bite}.py"
     program.write_text(f"a = 1\ny = '{bite}'  # dlprof: allow wait\n", encoding="utf-8")
@@ -248,7 +248,7 @@ def test_a_hostile_programs_words_steer_no_terminal(tmp_path):
     assert trace.sources[trace.rows[0].file][0] == (1, "a = 1")
 
 
-def test_code_of_packages_is_not_the_users_unless_it_is_included():
+def test_code_of_packages_belongs_to_the_user_only_if_it_is_included():
     def frame_of(file):
         code = compile("import sys; found = sys._getframe()", file, "exec")
         module = types.ModuleType("one")
@@ -263,7 +263,7 @@ def test_code_of_packages_is_not_the_users_unless_it_is_included():
 
 
 def waits_of_uploads(monkeypatch, device, queued_and_slow):
-    """Calls of ``torch.tensor`` that wait and that may, if each meets a queue and is slow or not."""
+    """Count ``torch.tensor`` calls that wait or may wait; each item is a call, queued and slow."""
     turns, times = iter(queued_and_slow), iter(queued_and_slow)
     monkeypatch.setattr(calls, "queue_state", lambda probe: lambda: next(turns))
 

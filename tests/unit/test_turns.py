@@ -1,4 +1,4 @@
-"""A worker's turns: what it samples between them, and where."""
+"""A worker's turns: the samples it takes between them, and the processor it takes them on."""
 
 import os
 import threading
@@ -29,7 +29,7 @@ class Channel:
 
 
 class Loop:
-    """A call takes 4 us; ``ran`` tells after how many turns it ran, how often, and where."""
+    """A call that takes 4 us; ``ran`` records the turns, calls and processors."""
 
     def __init__(self, channel, slow=()):
         self.channel = channel
@@ -43,7 +43,7 @@ class Loop:
 
 @pytest.fixture
 def no_other_threads(monkeypatch):
-    """Those of pytest itself are none of the statement."""
+    """Threads of pytest itself do not count as the statement's."""
     monkeypatch.setattr(turns, "is_multithreaded", lambda _: False)
 
 
@@ -77,7 +77,7 @@ def test_the_thread_is_pinned_for_its_samples_only_if_there_is_such_a_processor(
     assert os.sched_getaffinity(0) == before
 
 
-def test_work_that_several_threads_share_is_not_kept_on_one_processor(channel):
+def test_shared_work_of_several_threads_is_not_pinned_to_one_processor(channel):
     def spin():
         end = time.thread_time_ns() + 2_000_000
         while time.thread_time_ns() < end:
@@ -108,13 +108,13 @@ def begins_at():
 
 
 @pytest.mark.parametrize("offset", [0, 16, 32, 48, 2064])
-def test_the_next_copy_begins_where_it_is_asked_to(offset):
+def test_the_next_copy_begins_at_the_requested_place(offset):
     with place_next_block(offset, SIZE_BYTES):
         found = [begins_at() for _ in range(3)]
     assert found == [offset] * 3
 
 
-def test_four_rounds_in_a_row_meet_all_places_in_a_line():
+def test_four_rounds_in_a_row_cover_all_places_in_a_line():
     offsets = [page_offset(round_) for round_ in range(256)]
     assert sorted(offsets) == list(range(0, PAGE_BYTES, 16))
     for first in range(253):

@@ -1,4 +1,4 @@
-"""Probes made of a user's own text, and what instruments say of the user's array."""
+"""Probes made of a user's own text, and instruments' answers for the user's array."""
 
 import pytest
 from builders import Silent, make_subject
@@ -44,7 +44,7 @@ def test_the_setup_makes_the_source_and_runs_again_for_another_array():
     assert found.make_another().tolist() == found.source.tolist()
 
 
-def test_a_setup_that_gives_the_same_array_gives_no_other():
+def test_a_setup_that_repeats_its_array_gives_no_other():
     found = subject(KEPT.replace(".astype('f4', copy=False)", ""), dtype="float64")
     with pytest.raises(Unsupported, match="same array"):
         found.make_another()

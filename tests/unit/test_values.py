@@ -1,4 +1,4 @@
-"""Values: what did not survive a conversion is seen, and so is what it changed besides."""
+"""Values: losses of a conversion are seen, and so are its side effects."""
 
 import numpy
 import pytest
@@ -26,7 +26,7 @@ def changed(*args, **names):
 
 
 class Made(NumPy):
-    """Makes the array that an expression gives."""
+    """Makes the array of an expression."""
 
     def __init__(self, expression):
         self.expression = expression
@@ -108,7 +108,7 @@ def test_values_are_compared_by_their_bits(expression, code, different):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int16", "complex64", "complex128"])
-def test_bytes_that_are_read_in_the_machines_order_have_lost_their_order(dtype):
+def test_bytes_read_in_native_order_have_lost_their_order(dtype):
     swapped = ArraySpec((5, 7), dtype, "swapped")
     found = changed("{x}.view({x}.dtype.newbyteorder('='))", swapped)
     assert found["values"]["byte_order_lost"]
@@ -123,10 +123,10 @@ def test_one_wrong_value_is_found_in_its_part_if_memory_is_short(monkeypatch):
 
 
 class TestFurtherLooks:
-    """What a conversion changes besides its result."""
+    """Side effects of a conversion."""
 
     class Ring:
-        """Gives so many buffers in turns."""
+        """A conversion that cycles through this number of buffers."""
 
         def __init__(self, length):
             self.length, self.buffers = length, []
@@ -184,7 +184,7 @@ class TestFurtherLooks:
         assert self.changed(self.Ring(1)) == {"earlier_result": overwritten}
         assert self.changed(self.Ring(4)).keys() == {"earlier_result"}
 
-    def test_values_that_are_there_a_moment_later_are_unfinished(self, monkeypatch):
+    def test_values_that_arrive_a_moment_later_are_unfinished(self, monkeypatch):
         waiting = []
         monkeypatch.setattr(values.time, "sleep", lambda _: waiting.pop()())
 

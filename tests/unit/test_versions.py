@@ -1,4 +1,4 @@
-"""Versions are told of frameworks and of the libraries that do their work."""
+"""Versions: of frameworks, and of the libraries that do their work."""
 
 from dlprof.probes.base import Probe
 from dlprof.probes.jax import Jax
@@ -11,7 +11,7 @@ KNOWN = {
 }
 
 
-def test_a_library_is_told_with_the_framework_whose_work_it_does():
+def test_a_library_is_listed_with_its_framework():
     known = Environment.model_validate(KNOWN)
     assert known.distributions(["numpy"]) == [("numpy", "2.4"), ("worker", "1.5")]
     assert known.distributions(["onnxruntime"]) == [("onnxruntime-gpu", "1.2")]
