@@ -16,7 +16,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from command_line import dlprof, process
+from command_line import dlprof
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from dlprof.errors import UsageError
@@ -60,10 +60,10 @@ def unpacked(text):
     return text.encode("utf-8", "surrogatepass")
 
 
-def attack(case, alone=False):
+def attack(case):
     """Run a case. Keep it in the corpus if it breaks an invariant."""
     try:
-        hold(case, alone)
+        hold(case)
     except BaseException as error:
         if not isinstance(error, KeyboardInterrupt):
             keep(case, error)
@@ -80,14 +80,14 @@ def keep(case, error):
         path.write_text(json.dumps({**asdict(case), "why": why}, indent=1) + "\n")
 
 
-def hold(case, alone):
+def hold(case):
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         os.chdir(folder)
         try:
             for name, text in case.files.items():
                 Path(name).write_bytes(unpacked(text))
-            done = process(*case.words, **case.variables) if alone else run_here(case)
+            done = run_here(case)
             check(case, done)
             assert not Path(CANARY).exists(), "something of a foreign file was executed"
             for name, text in case.files.items():

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from command_line import PROBE_FILES, dlprof, process
+from command_line import PROBE_FILES, process
 
 PROBE = ("commands", "commands", "--probe", PROBE_FILES / "commands.py")
 COMMAND = re.compile(r"(?m)^\s*::|##\[")
@@ -27,24 +27,3 @@ def test_a_run_prints_no_command(ran):
     assert ran[0].code == 0
     assert "error::x" in ran[0].out
     assert_obeyed_in_nothing(ran[0])
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("report",),
-        ("report", "--full"),
-        *(("report", f"--{form}", "-") for form in ("html", "csv", "markdown", "junit")),
-        ("compare",),
-        ("gate", "--json", "-"),
-        ("ticket", "--script"),
-        ("ticket",),
-    ],
-    ids=" ".join,
-)
-def test_no_command_of_a_session_is_printed(ran, words):
-    verb, *options = words
-    sides = 2 if verb in ("compare", "gate") else 1
-    done = dlprof(verb, *[ran[1]] * sides, *options, GITHUB_ACTIONS="true")
-    assert done.out or done.err
-    assert_obeyed_in_nothing(done)

@@ -160,14 +160,3 @@ def test_submitit_runs_jobs(folder):
     broken = "run fake fake --probe broken.py --quick"
     found = process("jobs", "run", written(folder, QUICK, broken, more=more))
     assert (found.code, "1 of 2 jobs done" in found.out) == (3, True), found.out + found.err
-
-
-def test_an_engine_that_is_not_installed_is_one_sentence(folder):
-    hidden = folder / "hidden"
-    hidden.mkdir()
-    (hidden / "ray.py").write_text("raise ImportError\n")
-    found = process(
-        "jobs", "run", written(folder, more="[engine]\nname = 'ray'"), PYTHONPATH=hidden
-    )
-    assert found.code == 2
-    assert "pip install 'dlprof[ray]'" in found.sentence()

@@ -1,9 +1,7 @@
 """``--setup``: switches of a framework, set after its import, in every process."""
 
-import signal
-
 import pytest
-from command_line import QUICK, content, dlprof, ended, running, wait_until
+from command_line import QUICK, content, dlprof
 
 RUN = ("run", "numpy", "numpy", "--path", "*->asarray", *QUICK)
 
@@ -32,16 +30,4 @@ def test_text_that_fails_is_told_and_blamed_on_no_framework(tmp_path, setup, cod
     session = tmp_path / "s.json"
     run = dlprof(*RUN, "--setup", setup, "-o", session)
     assert (run.code, said in run.err) == (code, True)
-    assert not session.exists()
-
-
-def test_a_stop_while_the_setup_is_tried_names_no_session(tmp_path):
-    here, session = tmp_path / "here", tmp_path / "s.json"
-    setup = f"import pathlib, time; pathlib.Path({str(here)!r}).touch(); time.sleep(600)"
-    with running(*RUN, "--setup", setup, "-o", session) as run:
-        wait_until(here.exists, "the setup runs")
-        run.send_signal(signal.SIGINT)
-        done = ended(run)
-    assert (done.code, done.out) == (130, "")
-    assert "before anything was measured" in done.sentence()
     assert not session.exists()

@@ -105,22 +105,6 @@ print(sys.modules[__name__].__annotations__)
     assert calls(found) == 1
 
 
-def test_a_pytest_that_takes_warnings_for_errors_runs_its_tests(run, tmp_path):
-    installed = tmp_path / "dlprof-1.dist-info"  # pytest rewrites the files of a plugin
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: dlprof\nVersion: 1\n")
-    (installed / "entry_points.txt").write_text("[pytest11]\ndlprof = dlprof.pytest_plugin\n")
-    (installed / "RECORD").write_text("dlprof/__init__.py,,\n")
-    text = """\
-import pathlib, pytest
-test = "import numpy\\ndef test_one():\\n    numpy.frombuffer(b'1234', 'uint8')\\n"
-pathlib.Path("test_one.py").write_text(test)
-raise SystemExit(pytest.main(["-W", "error", "-p", "no:cacheprovider", "test_one.py"]))
-"""
-    found, plain, traced = run(text)
-    assert (plain.returncode, traced.returncode, calls(found)) == (0, 0, 1)
-
-
 def test_functions_that_torch_and_the_program_look_up_in_tables_are_found(run):
     text = """\
 import torch

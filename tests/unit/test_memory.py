@@ -6,27 +6,9 @@ import numpy
 import pytest
 
 from dlprof.probes.base import ArraySpec
-from dlprof.worker import memory
 from dlprof.worker.subject import lies_within
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="told by Linux only")
-
-
-def group(folder, limit, used):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "memory.max").write_text(f"{limit}\n")
-    (folder / "memory.current").write_text(f"{used}\n")
-    (folder / "memory.stat").write_text("inactive_file 5\n")
-
-
-def test_the_tightest_of_nested_control_groups_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "GROUPS", tmp_path)
-    monkeypatch.setattr(memory, "OWN_GROUP", tmp_path / "cgroup")
-    assert memory._cgroup() is None
-    (tmp_path / "cgroup").write_text("0::/slurm/job/step\n")
-    group(tmp_path / "slurm" / "job", 1000, 400)
-    group(tmp_path / "slurm" / "job" / "step", "max", 100)
-    assert memory._cgroup() == 605
 
 
 BYTES = numpy.zeros(400, "uint8")

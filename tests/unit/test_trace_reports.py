@@ -72,15 +72,6 @@ def test_a_wait_adds_no_conversion_cost_and_the_next_command_is_for_the_costlies
     assert document.commands[0].startswith("dlprof run numpy torch")
 
 
-@pytest.mark.parametrize(
-    "change", [{"retyped": ["float16"]}, {"crossings": [["cuda:0", "cpu", 1]]}]
-)
-def test_no_command_promises_advice_that_a_line_cannot_get(change):
-    viewed = {**SLOW, **VIEW}
-    assert "dlprof run" in trace_document(trace_of(ROW, viewed)).commands[0]
-    assert "dlprof run" not in str(trace_document(trace_of({**ROW, **change}, viewed)).commands)
-
-
 def test_a_trace_fits_80_columns():
     named = [{**ROW, "file": f"/p/{name}.py", "line": 125} for name in ("train", "a_long_name" * 3)]
     text = terminal.render(trace_document(trace_of(*named, SLOW, {**SLOW, "via": "torch.a.f"})), 80)

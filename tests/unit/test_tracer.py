@@ -163,26 +163,6 @@ def as_rows(tracer):
     return tracer.rows.as_dict(ended=True)["rows"]
 
 
-def test_host_data_of_an_array_on_a_device_crosses_once():
-    tracer = Tracer(Places(), Rows(None))
-    kept = operator.attrgetter("host")
-    tracer.kinds[Foreign] = foreign_kind("cuda:0", is_busy=lambda _: False, kept=kept)
-    one = Foreign(numpy.zeros(3))
-    one.host = None
-
-    def convert(x):
-        if x.host is None:
-            x.host = x.memory.copy()
-        return x.host
-
-    convert = make(convert, target("numpy.asarray(x)"), tracer)
-    for _ in range(4):
-        convert(one)
-    (row,) = as_rows(tracer)
-    assert (row["views"], row["copies"]) == (3, 1)
-    assert row["crossings"] == [["cuda:0", "cpu", 1]]
-
-
 def test_processes_are_added_up():
     other = {**ROW, "copies": 0, "views": 1, "result": "view", "bytes": 0}
     found = merged([part(2, other), part(1, ROW, {**ROW, "line": 2, "total_ns": 99}, ended=False)])
