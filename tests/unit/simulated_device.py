@@ -1,7 +1,7 @@
 """A CUDA device on a fake clock, and frameworks that behave on it as configured.
 
 Everything queued on a stream runs in order and takes a declared time. The start and end of
-each piece of work are therefore known when it is queued; nothing runs in the background. The
+each piece of work are therefore known when it is queued. Nothing runs in the background. The
 host has one clock, which advances when a call costs host time and when the host waits.
 
 The rules are those of the CUDA driver's documentation ("Stream synchronization behavior"):
@@ -12,7 +12,7 @@ The rules are those of the CUDA driver's documentation ("Stream synchronization 
 - a non-blocking stream waits only for its own work and for the events it was given.
 
 Memory holds one byte value throughout, and remembers when each write lands. A reader sees the
-value at its own time: a read that is not ordered after the write sees the old value. A copy
+value at its own time. A read that is not ordered after the write sees the old value. A copy
 sees the value that its source holds when the copy ends.
 """
 
@@ -189,8 +189,8 @@ class Behaviour:
     """The behavior of a framework when it imports an array.
 
     ``order`` is its response to the producer's queued work. The ``host`` waits for the producer's
-    stream, for the whole ``device``, or for ``half`` of the remaining queue; its own stream waits
-    for an ``event``; the ``legacy`` default stream waits for it; or ``nothing`` does. If it
+    stream, for the whole ``device``, or for ``half`` of the remaining queue. Or its own stream
+    waits for an ``event``, the ``legacy`` default stream waits for it, or ``nothing`` does. If it
     ``copies``, it then copies on its own stream; if ``hasty``, it copies first. A ``private``
     stream is neither exposed nor accepted. A ``mute`` framework has no wait of its own. ``host_ns``
     is the added host time of the call. A producer that ``blocks`` runs its queued work before it

@@ -52,7 +52,7 @@ def test_ends_with_the_same_result_or_none_start_no_search():
         search(3, broken={8})
 
 
-def test_releases_are_those_between_good_and_bad_in_order():
+def test_releases_between_good_and_bad_are_listed_in_order():
     known = ["2.10.0", "2.9.1", "2.9.0", "2.8.0", "2.11.0"]
     assert between(known, "2.9.0", "2.10.0") == ["2.9.0", "2.9.1", "2.10.0"]
     assert between(known, "2.9.1", "2.8.0") == ["2.9.1", "2.9.0", "2.8.0"]

@@ -39,7 +39,7 @@ def test_a_versioned_capsule_gives_its_version_and_flags():
     st.sampled_from(["int8", "float32", "complex128"]),
     st.randoms(use_true_random=False),
 )
-def test_shape_strides_and_address_are_those_of_the_array(shape, dtype, chance):
+def test_shape_strides_and_address_match_the_array(shape, dtype, chance):
     array = numpy.zeros(shape, dtype)
     axes = list(range(array.ndim))
     chance.shuffle(axes)

@@ -22,7 +22,7 @@ def catalog():
 
 
 def entry(name, **changes):
-    """One probe in a worker's answer."""
+    """A probe in a worker's answer."""
     return json.loads(json.dumps(asdict(make_probe_info(name)))) | changes
 
 

@@ -119,7 +119,7 @@ def test_a_check_fails_exactly_when_the_gate_does(head, fail_on, headers):
         assert bool(bad) == bool(exit_code(found, unsure)), unsure
 
 
-def test_the_json_holds_what_the_table_shows():
+def test_the_json_holds_the_data_of_the_table():
     sides = suite(), suite({"c": 2.5}, seed=50, ownership=COPY)
     found = compared(*sides, "ready:5%,10ns", "info")
     content = json.loads(as_json(found, exit_code(found)))

@@ -61,7 +61,7 @@ def test_a_violation_for_one_dtype_names_it(name, dtype, verdict):
 
 
 SCRIPTS = {"byte-offset", "copies", "deleter-once", "exchange-gives", "own-array", "refusal-type"}
-"""One check of each module."""
+"""A check from each module."""
 
 
 def ends(text, namespace):

@@ -1,6 +1,6 @@
 """Error rates of the judgment, on synthetic suites of 16 cases with fixed seeds.
 
-At most 1 in 100 suites of equal code is called slower, whatever the noise. On views, +5 % is caught
+At most 1 in 100 suites of equal code is called slower, at any noise level. On views, +5 % is caught
 in 95 of 100 gates and +10 % in all but a few.
 """
 

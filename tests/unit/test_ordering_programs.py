@@ -1,7 +1,7 @@
 """Random streams, behaviors and background work: verdicts agree with a model without times.
 
-For every stream, the model keeps the writes that are certain to have landed before work that is
-queued now, by the rules of the CUDA driver's documentation.
+For every stream, the model keeps the writes that are certain to land before work queued now.
+It follows the rules of the CUDA driver's documentation.
 """
 
 from hypothesis import given
