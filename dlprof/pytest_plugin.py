@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from dlprof.judge.case_view import CaseView
 
 ROUNDS = 3
-NO_PATH = "no path matches"
 """Processes that must agree: whether a conversion copies can depend on the process."""
+NO_PATH = "no path matches"
 NO_WAIT = ("synchronous", "stream-ordered", "unordered")
 
 

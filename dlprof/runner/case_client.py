@@ -1,7 +1,7 @@
 """Send cases to workers, decide whether an answer counts, and keep it in the session file.
 
-An answer that would become a finding, or a refusal or crash after other conversions, is
-measured once more in a process that has converted nothing else. That answer counts.
+A refusal or a crash after other conversions is measured once more in a process that has converted
+nothing else. So is an answer of the survey that would become a finding. The new answer counts.
 """
 
 from __future__ import annotations

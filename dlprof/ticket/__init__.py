@@ -1,1 +1,1 @@
-"""A finding made public: its reproducer, its ticket, and what is taken out before."""
+"""A finding made public: its reproducer and its ticket."""

@@ -105,7 +105,7 @@ def run(text: str, python: str, simulated: int = 0) -> Ran:
 
 
 def _last_lines(path: Path, folder: str) -> str:
-    """Return whole lines: half a name could not be recognized as private."""
+    """Return the last lines of an output, without the folder's path."""
     text = path.read_text(encoding="utf-8", errors="replace").replace(f"{folder}/", "")
     lines = text.rstrip().splitlines()[-MOST_LINES:]
     return "\n".join(line if len(line) <= LONGEST else "… (a long line)" for line in lines)

@@ -96,9 +96,9 @@ def dlprof(*words: object, **variables: object) -> Finished:
     return Finished(ended.value.code or 0, out.getvalue(), err.getvalue())
 
 
-def replay(*words: object, journal: Path = NUMPY_TORCH, **variables: object) -> Finished:
+def replay(*words: object, recording: Path = NUMPY_TORCH, **variables: object) -> Finished:
     """Run on recorded answers, without a framework or another process."""
-    with replayed(journal), pytest.MonkeyPatch.context() as patch:
+    with replayed(recording), pytest.MonkeyPatch.context() as patch:
         # Other programs cannot change recorded times.
         patch.setattr(machine, "busy_s", lambda: None)
         return dlprof(*words, **variables)

@@ -41,7 +41,7 @@ def slower(tmp_path):
             if codes[line["of"]] == SLOWER and "host_time" in line["answer"]["parts"]:
                 times = line["answer"]["parts"]["host_time"]
                 times["samples_ns"] = [ratio * sample for sample in times["samples_ns"]]
-        path = tmp_path / "slower.journal"
+        path = tmp_path / "slower.jsonl"
         path.write_text("\n".join([first, *map(json.dumps, answers)]))
         return path
 
@@ -67,9 +67,9 @@ def sides(python):
 
 
 @contextlib.contextmanager
-def both_replayed(journals):
+def both_replayed(files):
     """Let the workers of each interpreter answer from their own recording."""
-    recordings = {str(python): Recording(journal) for python, journal in journals.items()}
+    recordings = {str(python): Recording(file) for python, file in files.items()}
     start = lambda python, _: ReplayedWorker(recordings[python])  # noqa: E731
     with worker_client.started_by(start):
         yield

@@ -72,7 +72,7 @@ diagnose = false
 
 
 def test_a_loop_answers_whether_it_pays_to_convert_before_it(sweep, tmp_path):
-    run = sweep(LOOP, journal=THERE_AND_BACK)
+    run = sweep(LOOP, recording=THERE_AND_BACK)
     assert run.code == 0, run.err
     assert "torch.add(x, 1)" in run.out
     placements = [one["placement"] for one in content(tmp_path / "s.json")["results"]]
