@@ -144,10 +144,10 @@ def words(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[-lines[0].startswith('Traceback')]}"[:LONGEST]
 
 
-def raises(kind: type[Exception], call: Any, *arguments: Any, **how: Any) -> None:
+def raises(kind: type[Exception], call: Any, *arguments: Any, **keywords: Any) -> None:
     """See that a call ends with this error."""
     try:
-        call(*arguments, **how)
+        call(*arguments, **keywords)
     except kind:
         return
     except Exception as error:
@@ -181,7 +181,7 @@ def versions(framework: Any) -> None:
     taking(framework)
     source = Source()
     attempt(framework.take, source)
-    if not any(capsule_name(capsule).endswith(NEW) for capsule, *_ in source.given):
+    if not any(capsule_name(capsule).endswith(NEW) for capsule, *_ in source.capsules):
         raise NotApplicable("it asks for no versioned capsule")
 
 
@@ -252,9 +252,9 @@ def keyword(name: str) -> Function:
     return need
 
 
-def versioned_exports(framework: Any, **how: Any) -> None:
+def versioned_exports(framework: Any, **keywords: Any) -> None:
     exports(framework)
-    capsule, error = attempt(framework.export, framework.make("C"), max_version=(1, 3), **how)
+    capsule, error = attempt(framework.export, framework.make("C"), max_version=(1, 3), **keywords)
     if error is not None or capsule_name(capsule) != NEW:
         raise NotApplicable("it gives no versioned capsule")
 

@@ -40,10 +40,10 @@ must, should, may = (partial(check, "consumer", word) for word in SEVERITIES)
 PATIENCE_S = 2.0
 
 
-def arrives(framework: Any, source: Any, refusal: Any = Violated, **how: Any) -> Any:
+def arrives(framework: Any, source: Any, refusal: Any = Violated, **keywords: Any) -> Any:
     """Return the framework's array of our source; ``refusal`` is the answer if it refuses."""
     try:
-        return framework.take(source, **how)
+        return framework.take(source, **keywords)
     except Exception as error:
         raise refusal("it refuses") from error
 
@@ -78,14 +78,14 @@ def released(source: Source) -> None:
 
     A capsule that was not consumed calls it when it is dropped.
     """
-    unused = sum(capsule_name(capsule) not in USED.values() for capsule, *_ in source.given)
+    unused = sum(capsule_name(capsule) not in USED.values() for capsule, *_ in source.capsules)
     end = time.monotonic() + PATIENCE_S
-    while unused + deletions(source) < len(source.given) and time.monotonic() < end:
+    while unused + deletions(source) < len(source.capsules) and time.monotonic() < end:
         gc.collect()
         time.sleep(0.01)
-    if unused + deletions(source) != len(source.given):
+    if unused + deletions(source) != len(source.capsules):
         count = unused + deletions(source)
-        raise Violated(f"{len(source.given)} capsules, and {count} calls of the deleter")
+        raise Violated(f"{len(source.capsules)} capsules, and {count} calls of the deleter")
 
 
 # Requests to the producer
@@ -128,22 +128,24 @@ def requests(framework: Any) -> list[tuple[Any, dict[str, Any]]]:
 
 @must(f"{EXPORT}, signature", "Arguments are the four keywords, by name.", objects)
 def asks_by_keyword(framework: Any) -> None:
-    for positional, how in requests(framework):
-        if positional or set(how).difference(KEYWORDS):
-            raise Violated(f"it calls __dlpack__ with {positional} {how}")
+    for positional, keywords in requests(framework):
+        if positional or set(keywords).difference(KEYWORDS):
+            raise Violated(f"it calls __dlpack__ with {positional} {keywords}")
 
 
 @must(f"{EXPORT}, stream", "The stream is None on the CPU.", objects)
 def asks_for_no_stream(framework: Any) -> None:
-    for positional, how in requests(framework):
-        if positional or how.get("stream") is not None:
-            raise Violated(f"it calls __dlpack__ with {positional} {how}")
+    for positional, keywords in requests(framework):
+        if positional or keywords.get("stream") is not None:
+            raise Violated(f"it calls __dlpack__ with {positional} {keywords}")
 
 
 @should(f"{EXPORT}, max_version", "The consumer says its newest version.", objects)
 def asks_with_max_version(framework: Any) -> None:
-    values = [how.get("max_version") for _, how in requests(framework)]
-    if not any(isinstance(one, tuple) and list(map(type, one)) == [int, int] for one in values):
+    values = [keywords.get("max_version") for _, keywords in requests(framework)]
+    if not any(
+        isinstance(value, tuple) and list(map(type, value)) == [int, int] for value in values
+    ):
         raise Violated(f"it calls __dlpack__ with max_version {values}")
 
 

@@ -97,35 +97,37 @@ class Source:
         self.memory.write(struct.pack(f"{len(numbers)}{form}", *numbers))
         self.data = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         lengths, steps = (
-            (ctypes.c_int64 * len(each))(*each) if each else None for each in (shape, strides)
+            (ctypes.c_int64 * len(sizes))(*sizes) if sizes else None for sizes in (shape, strides)
         )
         data = self.data + shift if numbers else None
         self.tensor = Tensor(data, device, 0, len(shape), *dtype, lengths, steps, byte_offset)
         self.deleter = ctypes.cast(deleter, ctypes.c_void_p)
         self.version, self.flags, self.only, self.keywords = version, flags, only, keywords
         self.device: tuple[Any, int] = device, 0
-        self.given: list[Any] = []
+        self.capsules: list[Any] = []
         self.calls: list[tuple[Any, dict[str, Any]]] = []
         forever(self)
 
     def capsule(self, name: bytes) -> Any:
-        made = (
+        managed = (
             ManagedVersioned(*self.version, None, self.deleter, self.flags, self.tensor)
             if name == NEW
             else Managed(self.tensor, None, self.deleter)
         )
-        self.given.append((new_capsule(ctypes.addressof(made), name, None), made, bytes(made)[:4]))
-        return self.given[-1][0]
+        self.capsules.append(
+            (new_capsule(ctypes.addressof(managed), name, None), managed, bytes(managed)[:4])
+        )
+        return self.capsules[-1][0]
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         self.calls.append(("__dlpack_device__", {}))
         return self.device
 
-    def __dlpack__(self, *positional: Any, **how: Any) -> Any:
-        self.calls.append((positional, how))
-        if unknown := set(how).difference(self.keywords):
+    def __dlpack__(self, *positional: Any, **keywords: Any) -> Any:
+        self.calls.append((positional, keywords))
+        if unknown := set(keywords).difference(self.keywords):
             raise TypeError(f"__dlpack__ has no keywords {unknown}")
-        return self.standard(**how)
+        return self.standard(**keywords)
 
     def standard(self, *, max_version: Any = None, **_: Any) -> Any:
         newest = NEW if max_version and max_version[0] >= 1 else OLD
@@ -135,9 +137,9 @@ class Source:
 def deletions(source: Source) -> int:
     """Return how often deleters were called: each call changes the first number."""
     count = 0
-    for _, made, was in source.given:
+    for _, managed, was in source.capsules:
         number = ctypes.c_uint32.from_buffer_copy(was)
-        while bytes(number) != bytes(made)[:4] and count < MOST_CALLS:
+        while bytes(number) != bytes(managed)[:4] and count < MOST_CALLS:
             step(ctypes.byref(number))
             count += 1
     return count
@@ -147,47 +149,47 @@ def contents(capsule: Any) -> Any:
     """Return the structure of an unused capsule; it keeps the capsule."""
     name = capsule_name(capsule)
     kind = ManagedVersioned if name == NEW else Managed
-    held: Any = kind.from_address(capsule_pointer(capsule, name))
-    held.capsule = capsule
-    return held
+    managed: Any = kind.from_address(capsule_pointer(capsule, name))
+    managed.capsule = capsule
+    return managed
 
 
-def first_address(held: Any) -> int:
+def first_address(managed: Any) -> int:
     """Return the address of the first element."""
-    return int((held.tensor.data or 0) + held.tensor.byte_offset)
+    return int((managed.tensor.data or 0) + managed.tensor.byte_offset)
 
 
-def lengths(held: Any) -> list[int]:
-    return list(held.tensor.shape[: held.tensor.ndim])
+def lengths(managed: Any) -> list[int]:
+    return list(managed.tensor.shape[: managed.tensor.ndim])
 
 
-def elements(held: Any, form: str = "f") -> list[Any]:
+def elements(managed: Any, form: str = "f") -> list[Any]:
     """Return the elements in row-major order, read by the strides."""
-    shape, ndim = lengths(held), held.tensor.ndim
-    strides = held.tensor.strides[:ndim] if held.tensor.strides else None
+    shape, ndim = lengths(managed), managed.tensor.ndim
+    strides = managed.tensor.strides[:ndim] if managed.tensor.strides else None
     strides = strides or [math.prod(shape[axis + 1 :]) for axis in range(ndim)]
     found, item = [], struct.calcsize(form)
     for index in itertools.product(*map(range, shape)):
-        at = first_address(held) + item * sum(map(operator.mul, index, strides))
-        parts = struct.unpack(form, ctypes.string_at(at, item))
+        address = first_address(managed) + item * sum(map(operator.mul, index, strides))
+        parts = struct.unpack(form, ctypes.string_at(address, item))
         found.append(complex(*parts) if len(parts) > 1 else parts[0])
     return found
 
 
-def attempt(call: Any, *arguments: Any, **how: Any) -> tuple[Any, BaseException | None]:
+def attempt(call: Any, *arguments: Any, **keywords: Any) -> tuple[Any, BaseException | None]:
     """Return the result of a call, and its error."""
     try:
-        return call(*arguments, **how), None
+        return call(*arguments, **keywords), None
     except Exception as error:  # noqa: BLE001 - a framework's refusal is an answer
         return None, error
 
 
-def export_newest(framework: Any, x: Any, **how: Any) -> Any:
+def export_newest(framework: Any, x: Any, **keywords: Any) -> Any:
     """Return a capsule of the newest version that the framework knows."""
     try:
-        return framework.export(x, max_version=(1, 3), **how)
+        return framework.export(x, max_version=(1, 3), **keywords)
     except TypeError:
-        return framework.export(x, **how)
+        return framework.export(x, **keywords)
 
 
 def in_thread(work: Any) -> None:
@@ -199,9 +201,9 @@ def in_thread(work: Any) -> None:
 
 def available_dtypes(framework: Any, names: Iterable[str] = DTYPES) -> list[str]:
     """Return the names of the dtypes that the framework's arrays have."""
-    made = {name: attempt(framework.make, name) for name in names}
+    attempts = {name: attempt(framework.make, name) for name in names}
     return [
         name
-        for name, (x, error) in made.items()
+        for name, (x, error) in attempts.items()
         if error is None and attempt(framework.dtype, x)[0] == name
     ]

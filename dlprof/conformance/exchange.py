@@ -63,7 +63,7 @@ def allocated(x: Any, source: Source) -> tuple[int, Any, list[str]]:
     """Return the code, the address and the errors of a tensor like that of our source."""
     errors: list[str] = []
     out = ctypes.c_void_p()
-    set_error = SetError(lambda _, kind, what: errors.append(f"{kind!r} {what!r}"))
+    set_error = SetError(lambda _, kind, message: errors.append(f"{kind!r} {message!r}"))
     kinds = (ctypes.POINTER(Tensor), Out, ctypes.c_void_p, SetError)
     allocate = ctypes.PYFUNCTYPE(ctypes.c_int, *kinds)(functions(x).allocate)
     return allocate(source.tensor, ctypes.byref(out), None, set_error), out.value, errors
@@ -87,19 +87,19 @@ def exchange_gives(framework: Any) -> None:
     called(functions(x).from_object, (ctypes.py_object, Out), x, ctypes.byref(out))
     if not out.value:
         raise Violated("it returns 0 and gives no tensor")
-    held = ManagedVersioned.from_address(out.value)
-    if elements(held) != framework.values(x):
-        raise Violated(f"the tensor has the values {elements(held)}")
-    delete(held)
+    managed = ManagedVersioned.from_address(out.value)
+    if elements(managed) != framework.values(x):
+        raise Violated(f"the tensor has the values {elements(managed)}")
+    delete(managed)
 
 
 @gives(f"{HEADER}, DLTensorFromPyObject", "A borrowed tensor has the values.", lends)
 def exchange_lends(framework: Any) -> None:
     x = framework.make("C")
-    held = Managed()
-    called(functions(x).borrow, (ctypes.py_object, ctypes.POINTER(Tensor)), x, held.tensor)
-    if elements(held) != framework.values(x):
-        raise Violated(f"the tensor has the values {elements(held)}")
+    managed = Managed()
+    called(functions(x).borrow, (ctypes.py_object, ctypes.POINTER(Tensor)), x, managed.tensor)
+    if elements(managed) != framework.values(x):
+        raise Violated(f"the tensor has the values {elements(managed)}")
 
 
 @gives(f"{HEADER}, DLPackCurrentWorkStream", "The stream of the CPU is answered.", has_table)
@@ -136,11 +136,11 @@ def exchange_allocates(framework: Any) -> None:
     code, address, errors = allocated(x, Source())
     if code or errors or not address:
         raise Violated(f"it refuses: code {code}, {errors}")
-    held = ManagedVersioned.from_address(address)
-    found = lengths(held), held.tensor.code, held.tensor.bits, held.tensor.lanes
+    managed = ManagedVersioned.from_address(address)
+    found = lengths(managed), managed.tensor.code, managed.tensor.bits, managed.tensor.lanes
     if found != ([2, 3], 2, 32, 1):
         raise Violated(f"shape, type code, bits and lanes are {found}")
-    delete(held)
+    delete(managed)
 
 
 @gives(f"{HEADER}, ManagedTensorAllocator", "A failure sets an error.", has_table)

@@ -126,7 +126,7 @@ def takes_dtypes(framework: Any) -> None:
             continue
         code, bits, form = DTYPES[name]
         values = (True, False, True) if name == "bool" else (1, 2, 3)
-        numbers = tuple(part for one in values for part in (one, 0)[: len(form)])
+        numbers = tuple(part for value in values for part in (value, 0)[: len(form)])
         fields: Any = {"dtype": (code, bits, 1), "shape": (3,), "strides": (1,)}
         x, error = attempt(framework.take, Source(numbers, form[0], **fields))
         if error is not None:

@@ -78,7 +78,7 @@ def own_array(framework: Any) -> None:
 def renames_capsule(framework: Any) -> None:
     source = Source()
     arrives(framework, source)
-    for capsule, *_ in source.given:
+    for capsule, *_ in source.capsules:
         if capsule_name(capsule) not in USED.values():
             raise Violated(f"the capsule's name is still {capsule_name(capsule)!r}")
 
@@ -87,7 +87,7 @@ def renames_capsule(framework: Any) -> None:
 def consumed_twice(framework: Any) -> None:
     source = Source()
     arrives(framework, source)
-    refuses(framework, Holder(source.given[-1][0]))
+    refuses(framework, Holder(source.capsules[-1][0]))
 
 
 @must(f"{PYTHON}, Implementation", "A capsule of another name is not used.", taking)
@@ -183,9 +183,9 @@ def knows_import_keywords(framework: Any) -> None:
 @must(f"{IMPORT}, copy", "copy=True always copies.", import_keyword("copy"))
 def copy_true(framework: Any) -> None:
     class Copying(Source):
-        def standard(self, *, copy: Any = None, **how: Any) -> Any:
+        def standard(self, *, copy: Any = None, **keywords: Any) -> Any:
             source: Any = Source(flags=COPIED) if copy else super()
-            return source.standard(**how)
+            return source.standard(**keywords)
 
     source = Copying()
     x = arrives(framework, source, copy=True)
@@ -235,14 +235,14 @@ def stays_on_device(framework: Any) -> None:
         raise Unknown("its array has no attribute device")
     for name in available_dtypes(framework):
         x = framework.make(name)
-        for how in ({}, {"device": device}, {"copy": True}, {"device": device, "copy": True}):
-            y, error = attempt(framework.from_dlpack, x, **how)
+        for keywords in ({}, {"device": device}, {"copy": True}, {"device": device, "copy": True}):
+            y, error = attempt(framework.from_dlpack, x, **keywords)
             if error is not None:
-                raise Violated(f"it refuses {name} with {how}") from error
+                raise Violated(f"it refuses {name} with {keywords}") from error
             if y.device != device:
-                raise Violated(f"{name} with {how} is on {y.device}, and was on {device}")
+                raise Violated(f"{name} with {keywords} is on {y.device}, and was on {device}")
             if framework.values(y) != framework.values(x):
-                raise Violated(f"{name} with {how} has other values")
+                raise Violated(f"{name} with {keywords} has other values")
 
 
 @must(f"{IMPORT}, Raises", "An object without the methods raises AttributeError.", objects)

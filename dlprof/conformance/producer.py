@@ -59,7 +59,7 @@ from dlprof.probes.capsule import ManagedVersioned, capsule_name
 
 must, should, may = (partial(check, "producer", word) for word in SEVERITIES)
 LAYOUTS = ("C", "sliced", "F", "strided", "reversed", "broadcast", "scalar", "empty", "cube")
-OTHERS = (
+UNUSUAL = (
     *("conjugated", "negated", "swapped", "masked", "requires-grad", "structured", "datetime"),
     *("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"),
     *("float8_e8m0fnu", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"),
@@ -68,18 +68,18 @@ OTHERS = (
 ROUNDS, LEAST_LEAK_BYTES = 64, 32 << 20
 
 
-def exported(framework: Any, x: Any, **how: Any) -> Any:
+def exported(framework: Any, x: Any, **keywords: Any) -> Any:
     """Return the contents of the newest capsule of an array, which must not be refused."""
     try:
-        return contents(export_newest(framework, x, **how))
+        return contents(export_newest(framework, x, **keywords))
     except Exception as error:
         raise Violated("it refuses") from error
 
 
-def unversioned(x: Any, **how: Any) -> None:
+def unversioned(x: Any, **keywords: Any) -> None:
     """See that an array gives an old capsule, or a BufferError."""
     try:
-        capsule = x.__dlpack__(**how)
+        capsule = x.__dlpack__(**keywords)
     except BufferError as error:
         raise Refused("it refuses") from error
     except Exception as error:
@@ -88,10 +88,10 @@ def unversioned(x: Any, **how: Any) -> None:
         raise Violated(f"it gives {capsule_name(capsule)!r}")
 
 
-def versioned(x: Any, **how: Any) -> Any:
+def versioned(x: Any, **keywords: Any) -> Any:
     """Return the contents of an array's capsule, which must be versioned."""
     try:
-        capsule = x.__dlpack__(**how)
+        capsule = x.__dlpack__(**keywords)
     except Exception as error:
         raise Violated("it refuses") from error
     if capsule_name(capsule) != NEW:
@@ -101,15 +101,15 @@ def versioned(x: Any, **how: Any) -> Any:
 
 def consumed(framework: Any, x: Any) -> Any:
     """Return the contents of a capsule that we have consumed: its deleter is ours to call."""
-    held = exported(framework, x)
-    rename_capsule(held.capsule, USED[capsule_name(held.capsule)])
-    return held
+    managed = exported(framework, x)
+    rename_capsule(managed.capsule, USED[capsule_name(managed.capsule)])
+    return managed
 
 
-def delete(held: Any) -> None:
+def delete(managed: Any) -> None:
     """Call the deleter, without the interpreter's lock, as C code may do."""
-    if held.deleter:
-        Deleter(held.deleter)(ctypes.addressof(held))
+    if managed.deleter:
+        Deleter(managed.deleter)(ctypes.addressof(managed))
 
 
 # Methods and keywords
@@ -179,19 +179,26 @@ def keywords_together(framework: Any) -> None:
         form = DTYPES[kind][2] if kind in DTYPES else "f"
         # A refusal of one keyword alone is a deviation of another check.
         alone: Any = [{"dl_device": (1, 0)}, {"copy": False}, {"copy": True}]
-        known = [how for how in alone if not attempt(x.__dlpack__, max_version=(1, 3), **how)[1]]
-        devices = [None, *(how["dl_device"] for how in known if "dl_device" in how)]
-        copies = [None, *(how["copy"] for how in known if "copy" in how)]
+        accepted = [
+            keywords
+            for keywords in alone
+            if not attempt(x.__dlpack__, max_version=(1, 3), **keywords)[1]
+        ]
+        devices = [
+            None,
+            *(keywords["dl_device"] for keywords in accepted if "dl_device" in keywords),
+        ]
+        copies = [None, *(keywords["copy"] for keywords in accepted if "copy" in keywords)]
         newest = ((0, 0), (1, 0), (1, 3), (2, 0))
         for version, device, copy in itertools.product(newest, devices, copies):
-            how = {"max_version": version, "dl_device": device, "copy": copy}
-            capsule, error = attempt(x.__dlpack__, **how)
+            keywords = {"max_version": version, "dl_device": device, "copy": copy}
+            capsule, error = attempt(x.__dlpack__, **keywords)
             if version == (0, 0) and isinstance(error, BufferError):
                 continue
             if error is not None:
-                raise Violated(f"it refuses {kind} with {how}") from error
+                raise Violated(f"it refuses {kind} with {keywords}") from error
             if elements(contents(capsule), form) != framework.values(x):
-                raise Violated(f"{kind} with {how} has other values")
+                raise Violated(f"{kind} with {keywords} has other values")
 
 
 @must(f"{EXPORT}, stream", "On the CPU only a stream of None is accepted.", methods)
@@ -233,8 +240,8 @@ def copies(framework: Any) -> None:
         elif elements(contents(copy), DTYPES[name][2]) != framework.values(x):
             raise Violated(f"the copy of {name} has other values")
     if refused:
-        which = "" if refused == names else f" {', '.join(refused)}"
-        raise Violated(f"it refuses{which}") from why
+        refused_names = "" if refused == names else f" {', '.join(refused)}"
+        raise Violated(f"it refuses{refused_names}") from why
 
 
 @must(f"{EXPORT}, copy", "A copy has the flag IS_COPIED.", versioned_copies)
@@ -254,10 +261,10 @@ def gives_view(framework: Any) -> None:
     same_memory(framework)
 
 
-def same_memory(framework: Any, **how: Any) -> None:
+def same_memory(framework: Any, **keywords: Any) -> None:
     """See that two capsules have one memory, and do not say that it is a copy."""
     x = framework.make("C")
-    first, second = (exported(framework, x, **how) for _ in range(2))
+    first, second = (exported(framework, x, **keywords) for _ in range(2))
     if first_address(first) != first_address(second):
         raise Violated("two capsules of one array have different memory")
     if isinstance(first, ManagedVersioned) and first.flags & COPIED:
@@ -295,21 +302,21 @@ def layouts(framework: Any) -> None:
             capsule, refusal = attempt(export_newest, framework, x)
         if refusal is not None:
             continue
-        held = contents(capsule)
-        if tuple(lengths(held)) != framework.shape(x):
-            wrong.append(f"{kind} has the shape {lengths(held)}")
-        elif elements(held) != framework.values(x):
-            wrong.append(f"{kind} has the values {elements(held)}")
+        managed = contents(capsule)
+        if tuple(lengths(managed)) != framework.shape(x):
+            wrong.append(f"{kind} has the shape {lengths(managed)}")
+        elif elements(managed) != framework.values(x):
+            wrong.append(f"{kind} has the values {elements(managed)}")
     if wrong:
         raise Violated("; ".join(wrong))
 
 
 @must(f"{HEADER}, DLTensor.strides", "From 1.2 on, strides are not NULL.", versioned_exports)
 def fills_strides(framework: Any) -> None:
-    held = exported(framework, framework.make("C"))
-    if held.minor < 2:  # noqa: PLR2004
+    managed = exported(framework, framework.make("C"))
+    if managed.minor < 2:  # noqa: PLR2004
         raise NotApplicable("it gives no capsule of version 1.2 or newer")
-    if not held.tensor.strides:
+    if not managed.tensor.strides:
         raise Violated("the strides are NULL")
 
 
@@ -329,12 +336,12 @@ def gives_dtypes(framework: Any) -> None:
         if error is not None:
             wrong.append(f"{name} is refused ({type(error).__name__})")
             continue
-        held = contents(capsule)
-        found = held.tensor.code, held.tensor.bits, held.tensor.lanes
+        managed = contents(capsule)
+        found = managed.tensor.code, managed.tensor.bits, managed.tensor.lanes
         if found != (code, bits, 1):
             wrong.append(f"{name} has code, bits and lanes {found}")
-        elif elements(held, form) != framework.values(x):
-            wrong.append(f"{name} has the values {elements(held, form)}")
+        elif elements(managed, form) != framework.values(x):
+            wrong.append(f"{name} has the values {elements(managed, form)}")
     if wrong:
         raise Violated("; ".join(wrong))
 
@@ -373,15 +380,15 @@ def mask(framework: Any) -> None:
 
 @should(f"{EXPORT}, Raises", "What DLPack cannot describe is refused with BufferError.", exports)
 def refusal_type(framework: Any) -> None:
-    others = []
-    for kind in (*LAYOUTS, *DTYPES, *OTHERS):
+    errors = []
+    for kind in (*LAYOUTS, *DTYPES, *UNUSUAL):
         x, error = attempt(framework.make, kind)
         if error is None:
             _, error = attempt(framework.export, x)
             if error is not None and not isinstance(error, BufferError):
-                others.append(f"{kind}: {type(error).__name__}: {error}")
-    if others:
-        raise Violated("; ".join(others))
+                errors.append(f"{kind}: {type(error).__name__}: {error}")
+    if errors:
+        raise Violated("; ".join(errors))
 
 
 # Deleters
@@ -401,9 +408,9 @@ def dropped_capsule(framework: Any) -> None:
 
 def leak_bytes(framework: Any) -> int:
     """Return the growth of the process over many dropped capsules of 1 MiB each."""
-    for at in range(2 * ROUNDS):
+    for turn in range(2 * ROUNDS):
         framework.export(framework.make("large"))
-        if at == ROUNDS - 1:
+        if turn == ROUNDS - 1:
             before = resident_bytes()
     gc.collect()
     return resident_bytes() - before
@@ -429,8 +436,8 @@ def dropped_used_capsule(framework: Any) -> None:
 
 def watched(framework: Any) -> tuple[Any, list[int]]:
     """Return a capsule whose deleter notes its calls, and passes them on."""
-    held = exported(framework, framework.make("C"))
-    original = held.deleter
+    managed = exported(framework, framework.make("C"))
+    original = managed.deleter
     calls: list[int] = []
 
     def note(address: int) -> None:
@@ -440,28 +447,28 @@ def watched(framework: Any) -> tuple[Any, list[int]]:
 
     deleter = Deleter(note)
     forever(deleter)
-    held.deleter = ctypes.cast(deleter, ctypes.c_void_p)
-    return held.capsule, calls
+    managed.deleter = ctypes.cast(deleter, ctypes.c_void_p)
+    return managed.capsule, calls
 
 
 @must(f"{HEADER}, deleter", "The memory lives until the deleter is called.", exports)
 def keeps_memory(framework: Any) -> None:
     x = framework.make("C")
     values = framework.values(x)
-    held = consumed(framework, x)
+    managed = consumed(framework, x)
     del x
     gc.collect()
-    others = [framework.make("C") for _ in range(64)]
-    del others
-    if elements(held) != values:
-        raise Violated(f"after the array is gone, the values are {elements(held)}")
+    arrays = [framework.make("C") for _ in range(64)]
+    del arrays
+    if elements(managed) != values:
+        raise Violated(f"after the array is gone, the values are {elements(managed)}")
 
 
 @must(f"{PYTHON}, Implementation", "The deleter takes the lock that it needs.", exports)
 def deleter_in_thread(framework: Any) -> None:
     x = framework.make("C")
-    held = consumed(framework, x)
-    in_thread(lambda: delete(held))
+    managed = consumed(framework, x)
+    in_thread(lambda: delete(managed))
 
 
 @must(f"{HEADER}, deleter", "Two capsules of one array are independent.", exports)

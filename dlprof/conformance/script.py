@@ -114,14 +114,14 @@ def binding(probe: Probe) -> Binding:
         "from_dlpack": str(function),
     }
     if function:
-        taken = "x" if takes_objects else "x.__dlpack__()"
-        members["take"] = f"lambda x, **how: {function}({taken}, **how)"
+        argument = "x" if takes_objects else "x.__dlpack__()"
+        members["take"] = f"lambda x, **keywords: {function}({argument}, **keywords)"
     if gives_objects:
-        members["export"] = "lambda x, **how: x.__dlpack__(**how)"
+        members["export"] = "lambda x, **keywords: x.__dlpack__(**keywords)"
     elif capsules:
         call = written(capsules[0], "x", "float32").removesuffix(")")
-        members["export"] = f"lambda x, **how: {call}{', ' * (call[-1] != '(')}**how)"
-    arrays = {kind: text for kind in KINDS if (text := made(probe, kind))}
+        members["export"] = f"lambda x, **keywords: {call}{', ' * (call[-1] != '(')}**keywords)"
+    arrays = {kind: text for kind in KINDS if (text := array_text(probe, kind))}
     return Binding(probe.name, probe.setup, arrays, members)
 
 
@@ -135,7 +135,7 @@ def importer(probe: Probe) -> tuple[str | None, bool]:
     return None, False
 
 
-def made(probe: Probe, kind: str) -> str:
+def array_text(probe: Probe, kind: str) -> str:
     """Return source text of an array of this kind; empty if the framework has none."""
     spec = ArraySpec(SHAPES.get(kind, SHAPE), "float32")
     if kind in DTYPES:
@@ -165,10 +165,10 @@ def script(check: Check, bound: Binding, version: str = "") -> str:
     texts = [text for name, (_, text) in definitions.items() if name in chosen]
     texts.append(f"\n\n{ast.get_source_segment(source, function)}\n\n")
     words = {
-        one.value
+        part.value
         for node in (*nodes, function)
-        for one in ast.walk(node)
-        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
     }
     facts = {
         **vars(check),
@@ -208,4 +208,4 @@ def _definitions() -> tuple[dict[str, str], dict[str, tuple[ast.AST, str]]]:
 
 
 def _names(nodes: Iterable[ast.AST]) -> set[str]:
-    return {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)}

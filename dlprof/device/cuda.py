@@ -224,8 +224,8 @@ class Gpu:
         try:
             self.copy(destination, source, size_bytes, self._private)  # touches both
             self.speed_up()
-            taken = [self._copy_ns(destination, source, size_bytes) for _ in range(_COPIES)]
-            gapless = [time_ns for time_ns in taken if time_ns is not None]
+            times_ns = [self._copy_ns(destination, source, size_bytes) for _ in range(_COPIES)]
+            gapless = [time_ns for time_ns in times_ns if time_ns is not None]
             if len(gapless) <= _COPIES // 2:
                 raise CudaError("the host was slower than the spin before the copies")
             return statistics.median(gapless)

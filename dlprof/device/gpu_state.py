@@ -112,24 +112,24 @@ def _busy_processes(nvml: Any, handle: Any, since_us: int) -> int | None:
     samples = _ask(nvml, "nvmlDeviceGetProcessUtilization", handle, since_us)
     if samples is None:
         return None
-    busy = {one.pid for one in samples if one.smUtil and one.timeStamp > since_us}
+    busy = {sample.pid for sample in samples if sample.smUtil and sample.timeStamp > since_us}
     try:
-        own = _dlprof_of(os.getpid())
-        return sum(_dlprof_of(pid) != own for pid in busy - {os.getpid(), os.getppid()})
+        own_parent = _dlprof_pid(os.getpid())
+        return sum(_dlprof_pid(pid) != own_parent for pid in busy - {os.getpid(), os.getppid()})
     except OSError:
         return None
 
 
-def _dlprof_of(pid: int) -> int:
+def _dlprof_pid(pid: int) -> int:
     """Return the dlprof that started a worker; the worker's supervisor is between the two.
 
     Other workers of this dlprof take turns with this one.
     """
-    parent = _parent_of(pid)
-    return _parent_of(parent) if parent else 0
+    parent = _parent_pid(pid)
+    return _parent_pid(parent) if parent else 0
 
 
-def _parent_of(pid: int) -> int:
+def _parent_pid(pid: int) -> int:
     stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     return int(stat.rpartition(")")[2].split()[1])
 

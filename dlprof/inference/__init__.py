@@ -23,7 +23,7 @@ def reference(framework: str, model_file: str = "", threads: int = 0) -> str:
     return PREFIX + json.dumps({"framework": framework, "model": model_file, "threads": threads})
 
 
-def name_of(framework: str, model_file: str = "") -> str:
+def steps_name(framework: str, model_file: str = "") -> str:
     """Return the name of steps: ``torch``, or ``onnxruntime:net.onnx`` with a model's file."""
     return f"{framework}:{PurePath(model_file).name}" if model_file else framework
 
@@ -33,7 +33,7 @@ def load(source: str) -> Steps:
     fields = json.loads(source.removeprefix(PREFIX))
     kind = KNOWN[fields["framework"]]
     members = {
-        "name": name_of(kind.name, fields["model"]),
+        "name": steps_name(kind.name, fields["model"]),
         "aliases": (),
         "model_file": fields["model"],
         "threads": fields["threads"],

@@ -73,11 +73,11 @@ class OnnxRuntimeSteps(Steps):
         )
 
     def check(self, namespace: dict[str, Any]) -> None:
-        for what, names in (("input", namespace["names"]), ("output", namespace["results"])):
+        for side, names in (("input", namespace["names"]), ("output", namespace["results"])):
             if len(names) != 1:
                 raise Unsupported(
-                    f"the model has {len(names)} {what}s ({', '.join(names)});"
-                    f" a step of one {what} can be measured"
+                    f"the model has {len(names)} {side}s ({', '.join(names)});"
+                    f" a step of one {side} can be measured"
                 )
 
     def check_output(self, output: Any) -> None:

@@ -109,21 +109,21 @@ def _count_host(run: Callable[[], object]) -> Allocated:
         profiler.export_chrome_trace(str(path))
         events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     sizes = [event["args"]["Bytes"] for event in events if event.get("name") == "[memory]"]
-    taken = [size for size in sizes if size > 0]
-    return Allocated(len(taken), sum(taken), "torch.profiler")
+    allocations = [size for size in sizes if size > 0]
+    return Allocated(len(allocations), sum(allocations), "torch.profiler")
 
 
 def _count_cuda(run: Callable[[], object]) -> Allocated:
     import torch
 
-    def seen() -> tuple[int, int]:
+    def counters() -> tuple[int, int]:
         stats = torch.cuda.memory_stats()
         return stats["allocation.all.allocated"], stats["allocated_bytes.all.allocated"]
 
-    before = seen()
+    before = counters()
     run()
     torch.cuda.synchronize()
-    after = seen()
+    after = counters()
     return Allocated(after[0] - before[0], after[1] - before[1], "torch.cuda.memory_stats")
 
 
@@ -167,10 +167,10 @@ class TorchTensorRTSteps(TorchSteps):
     )
 
     def load(self, spec: ArraySpec) -> str:
-        rows, *rest = spec.shape or (1,)
+        rows, *columns = spec.shape or (1,)
         shapes = {
-            "smallest": (1, *rest),
-            "shape": (rows, *rest),
-            "largest": (max(2, rows), *rest),
+            "smallest": (1, *columns),
+            "shape": (rows, *columns),
+            "largest": (max(2, rows), *columns),
         }
         return f"{super().load(spec)}\n{COMPILE.format(**shapes)}"

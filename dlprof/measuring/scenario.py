@@ -86,7 +86,7 @@ class Step(Part):
                 raise UsageError(f"{name} reads {suffix}, not {self.model}")
             model = str(file.absolute())
         source = inference.reference(name, model, self.threads)
-        return inference.name_of(name, model), source
+        return inference.steps_name(name, model), source
 
 
 class Problem(Part):

@@ -204,10 +204,12 @@ _DTYPES = {
     "float8_e4m3b11fnuz": Dtype(1, Pattern(13, 0), 4, 3),
 }
 """The dtypes that dlprof knows."""
-DTYPES: Mapping[str, int] = {name: one.size_bytes for name, one in _DTYPES.items()}
+DTYPES: Mapping[str, int] = {name: dtype.size_bytes for name, dtype in _DTYPES.items()}
 """Their item sizes in bytes."""
-PATTERNS: Mapping[str, Pattern] = {name: one.pattern for name, one in _DTYPES.items()}
-FLOATS = {name: (one.exponent, one.mantissa) for name, one in _DTYPES.items() if one.exponent}
+PATTERNS: Mapping[str, Pattern] = {name: dtype.pattern for name, dtype in _DTYPES.items()}
+FLOATS = {
+    name: (dtype.exponent, dtype.mantissa) for name, dtype in _DTYPES.items() if dtype.exponent
+}
 """Bits of exponent and of mantissa."""
 
 FLOAT8 = tuple(dtype for dtype in DTYPES if dtype.startswith("float8_"))
@@ -264,8 +266,8 @@ def corners(dtype: str) -> Corners:
     infinity, quiet = ((1 << exponent) - 1) << mantissa, 1 << (mantissa - 1)
     denormal, largest = (1 << mantissa) - 1, infinity - 1
     finite = (one + 1, 0, sign, one, sign | one | 1, largest, sign | largest, 1 << mantissa)
-    others = (infinity, sign | infinity, sign | infinity | quiet | 1, 1, sign | denormal)
-    return Corners((*finite, *others), width, 2 if dtype.startswith("complex") else 1)
+    special = (infinity, sign | infinity, sign | infinity | quiet | 1, 1, sign | denormal)
+    return Corners((*finite, *special), width, 2 if dtype.startswith("complex") else 1)
 
 
 @dataclass(frozen=True)
@@ -319,13 +321,13 @@ views = functools.partial(Import, promise="view")
 class Use:
     """An operation on several arrays, for a loop that converts all of them.
 
-    ``code`` holds ``{x}`` and the name of each other array in braces. ``others`` maps these names
+    ``code`` holds ``{x}`` and the name of each other array in braces. ``shapes`` maps these names
     to shapes. The producer makes these arrays with the dtype of ``x``, and the path converts
     them. ``setup`` is source text that only this operation needs.
     """
 
     code: str
-    others: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     setup: str = ""
 
 

@@ -115,11 +115,11 @@ def pieces(spec: ArraySpec) -> str:
     pattern = numbers(spec)
     period_bytes = pattern.modulus * DTYPES[spec.dtype]
     periods = max(1, BLOCK_BYTES // period_bytes)
-    whole, rest = divmod(spec.size_bytes, periods * period_bytes)
+    whole, remainder = divmod(spec.size_bytes, periods * period_bytes)
     return (
         f"block = ((numpy.arange({pattern.modulus}) + {pattern.offset!r}){pattern.times})"
         f".astype('{spec.dtype}').tobytes() * {periods}\n"
-        f"pieces = [block] * {whole} + [block[:{rest}]]\n"
+        f"pieces = [block] * {whole} + [block[:{remainder}]]\n"
     )
 
 
@@ -155,8 +155,8 @@ class Array(HostMemory):
     def memory(self, spec: ArraySpec) -> str:
         # Their letters are NumPy's; array.array refuses the letter of a dtype that it lacks.
         code = f"numpy.dtype('{spec.dtype}').char"
-        made = f"x = array.array({code}, [0]) * {spec.elements}\n"
-        return made + _FILL.format(memory="x")
+        allocation = f"x = array.array({code}, [0]) * {spec.elements}\n"
+        return allocation + _FILL.format(memory="x")
 
 
 class Mmap(HostMemory):
@@ -191,8 +191,10 @@ class PyArrow(HostMemory):
     layouts = ("C", "aligned", "readonly")
 
     def memory(self, spec: ArraySpec) -> str:
-        made = f"x = pyarrow.allocate_buffer({spec.size_bytes})\n" + _FILL.format(memory="x")
-        return made + ("x = pyarrow.py_buffer(bytes(x))\n" if spec.layout == "readonly" else "")
+        allocation = f"x = pyarrow.allocate_buffer({spec.size_bytes})\n" + _FILL.format(memory="x")
+        return allocation + (
+            "x = pyarrow.py_buffer(bytes(x))\n" if spec.layout == "readonly" else ""
+        )
 
 
 class Pinned(HostMemory):
@@ -215,8 +217,8 @@ class Pinned(HostMemory):
         cupy.cuda.Device().use()
 
     def memory(self, spec: ArraySpec) -> str:
-        made = f"x = cupyx.empty_pinned({spec.shape}, dtype='{spec.dtype}')\n"
-        return made + _FILL.format(memory="x.reshape(-1).view('uint8')")
+        allocation = f"x = cupyx.empty_pinned({spec.shape}, dtype='{spec.dtype}')\n"
+        return allocation + _FILL.format(memory="x.reshape(-1).view('uint8')")
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         return HOST_ARRAY

@@ -210,17 +210,17 @@ class Numba(Probe):
     def use_many(self, spec: ArraySpec) -> Use | None:
         if len(spec.shape) != _IMAGE_AXES or spec.dtype in _NOT_ADDED:
             return None
-        others = {"weights": (3, 3), "output": spec.shape}
+        shapes = {"weights": (3, 3), "output": spec.shape}
         if spec.device == "cpu":
-            return Use("stencil({x}, {weights}, {output})", others, _STENCIL)
+            return Use("stencil({x}, {weights}, {output})", shapes, _STENCIL)
         rows, columns = (max(1, -(-length // _BLOCK)) for length in spec.shape)
         launch = f"stencil[({columns}, {rows}), ({_BLOCK}, {_BLOCK})]"
-        return Use(f"{launch}({{x}}, {{weights}}, {{output}})", others, _CUDA_STENCIL)
+        return Use(f"{launch}({{x}}, {{weights}}, {{output}})", shapes, _CUDA_STENCIL)
 
     def queue_setup(self, spec: ArraySpec) -> str:
         # Numba asks the driver for memory each time, and the driver may wait for queued work.
-        made = "increased = numba.cuda.device_array_like(x)\n"
-        return _INCREASE + made if spec.device == "cuda" else ""
+        allocation = "increased = numba.cuda.device_array_like(x)\n"
+        return _INCREASE + allocation if spec.device == "cuda" else ""
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         if spec.device != "cuda":

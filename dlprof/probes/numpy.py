@@ -198,12 +198,12 @@ def placed(spec: ArraySpec, allocate: str = "numpy.empty({size}, dtype='uint8')"
     promises 16 bytes only. A view of an odd multiple needs 64 bytes and no more.
     """
     size = spec.size_bytes
-    further, made = "", values(spec.elements, spec)
+    further, content = "", values(spec.elements, spec)
     if spec.layout == "sliced":
-        further, made = f" + {DTYPES[spec.dtype]}", f"{values(spec.elements + 1, spec)}[1:]"
+        further, content = f" + {DTYPES[spec.dtype]}", f"{values(spec.elements + 1, spec)}[1:]"
     return (
         f"memory = {allocate.format(size=size + 192)}\n"
         f"x = memory[(64 - memory.ctypes.data) % 128{further}:][:{size}]"
         f".view('{spec.dtype}').reshape({spec.shape})\n"
-        f"x[...] = {made}.reshape({spec.shape})"
+        f"x[...] = {content}.reshape({spec.shape})"
     )

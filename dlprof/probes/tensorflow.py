@@ -112,10 +112,10 @@ class TensorFlow(Probe):
         import tensorflow as tf
 
         try:
-            held = capsule.read(tf.experimental.dlpack.to_dlpack(array))
+            contents = capsule.read(tf.experimental.dlpack.to_dlpack(array))
         except tf.errors.InvalidArgumentError:  # a dtype that TensorFlow does not give to DLPack
             return None
-        return (held.address or None) if held else None
+        return (contents.address or None) if contents else None
 
     def to_numpy(self, array: Any) -> Any:
         import numpy as np

@@ -87,7 +87,7 @@ def check_setup(text: str, name: str = "the setup ") -> None:
 def leading_imports(setup: str) -> str:
     """Return the imports that a setup begins with. Nothing of it runs before them."""
     imports = (ast.Import, ast.ImportFrom)
-    leading = takewhile(lambda one: isinstance(one, imports), ast.parse(setup).body)
+    leading = takewhile(lambda node: isinstance(node, imports), ast.parse(setup).body)
     return "\n".join(map(ast.unparse, leading))
 
 
@@ -113,7 +113,7 @@ def names(tree: ast.expr) -> list[str]:
     return list(dict.fromkeys(name.id for name in found))
 
 
-def promise_of(text: str) -> str | None:
+def promise(text: str) -> str | None:
     """Return what the keywords of the outermost call request: "copy", "view" or None.
 
     ``copy=True`` requests a copy of any function, and ``may_alias=False`` of ``jax.device_put``.
@@ -124,12 +124,12 @@ def promise_of(text: str) -> str | None:
         return None
     function = call.func
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    given = {
+    keywords = {
         (key.arg, key.value.value) for key in call.keywords if isinstance(key.value, ast.Constant)
     }
-    if ("may_alias", False) in given or ("copy", True) in given:
+    if ("may_alias", False) in keywords or ("copy", True) in keywords:
         return "copy"
-    return "view" if ("copy", False) in given and name in STANDARD else None
+    return "view" if ("copy", False) in keywords and name in STANDARD else None
 
 
 def check_source(tree: ast.expr, source: str) -> None:
@@ -166,15 +166,15 @@ def cuts(text: str, source: str) -> Iterator[Cut]:
             yield Cut(_template(inner, uses), _template(tree, [inner]))
 
 
-def _parse(text: str, what: str, mode: str) -> ast.AST:
+def _parse(text: str, name: str, mode: str) -> ast.AST:
     try:
         compile(text, "<string>", mode, dont_inherit=True)
         return ast.parse(text, mode=mode)
     except SyntaxError as fault:
         line = f", line {fault.lineno}" if "\n" in text.strip() and fault.lineno else ""
-        raise FaultyStatement(f"{what}is not Python{line}: {fault.msg}") from None
+        raise FaultyStatement(f"{name}is not Python{line}: {fault.msg}") from None
     except (ValueError, RecursionError, MemoryError) as fault:
-        raise FaultyStatement(f"{what}is not Python: {fault or type(fault).__name__}") from None
+        raise FaultyStatement(f"{name}is not Python: {fault or type(fault).__name__}") from None
 
 
 def _names(tree: ast.expr) -> Iterator[ast.Name]:
@@ -221,10 +221,10 @@ _LATER = (
 
 def _template(tree: ast.expr, places: Sequence[ast.expr]) -> str:
     """Return ``tree`` as text with ``{x}`` in these places, ready for ``str.format``."""
-    at = [index for index, node in enumerate(ast.walk(tree)) if node in places]
+    indices = [index for index, node in enumerate(ast.walk(tree)) if node in places]
     changed = copy.deepcopy(tree)
     nodes = list(ast.walk(changed))
-    marked = _Marked([nodes[index] for index in at]).visit(changed)
+    marked = _Marked([nodes[index] for index in indices]).visit(changed)
     try:
         text = ast.unparse(marked)
     except (RecursionError, ValueError) as fault:

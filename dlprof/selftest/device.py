@@ -84,7 +84,7 @@ class Framework:
         self.gpu = gpu
         self.stream = stream
         self.pool = Pool(gpu)
-        self.kept: list[Any] = []
+        self.leaks: list[Any] = []
         self._event = gpu.event()
 
     @functools.cached_property
@@ -93,7 +93,7 @@ class Framework:
         return self.gpu.new_stream(blocking=False)
 
     @contextlib.contextmanager
-    def on(self, stream: int) -> Iterator[None]:
+    def use_stream(self, stream: int) -> Iterator[None]:
         before, self.stream = self.stream, stream
         try:
             yield
@@ -249,7 +249,7 @@ def to_host(source: Array, consumer: Framework) -> host.Array:
 
 def leak(source: Array, consumer: Framework) -> Array:
     """Fault: keeps device memory of the array's size for good."""
-    consumer.kept.append(copy(source, consumer))
+    consumer.leaks.append(copy(source, consumer))
     return view(source, consumer)
 
 

@@ -1,6 +1,6 @@
 """The synthetic framework on the host: arrays on NumPy's memory, and queues that run work.
 
-An array that depends on queued work is ``done`` once its queue has run it; until then its memory
+An array that depends on queued work is ready once its queue has run it; until then its memory
 holds zeros. The functions at the end are its imports: innocent ones, and one for each fault.
 """
 
@@ -25,9 +25,9 @@ other_queue = ThreadPoolExecutor(1)
 class Array:
     """Numbers in memory, and the work that makes them."""
 
-    def __init__(self, data: Any, done: Future[None] | None = None, masked: bool = False) -> None:
+    def __init__(self, data: Any, work: Future[None] | None = None, masked: bool = False) -> None:
         self.data = data
-        self.done = done
+        self.work = work
         self.masked = masked
         self.shape = data.shape
         self.dtype = data.dtype
@@ -42,8 +42,8 @@ class Array:
         return bool(self.data.flags.writeable)
 
     def wait(self) -> Array:
-        if self.done is not None:
-            self.done.result()
+        if self.work is not None:
+            self.work.result()
         return self
 
     def get(self) -> Any:
@@ -124,7 +124,7 @@ EARLY_NS = 2_000_000
 
 defaults = {"dtype": "", "jammed": ""}
 """A setting that no innocent import changes."""
-_kept: list[Any] = []
+_leaks: list[Any] = []
 _buffers: dict[Any, Array] = {}
 _refused: list[Array] = []
 _copies: WeakKeyDictionary[Array, Array] = WeakKeyDictionary()
@@ -132,7 +132,7 @@ _copies: WeakKeyDictionary[Array, Array] = WeakKeyDictionary()
 
 def view(source: Array) -> Array:
     """Innocent: shares the memory, keeps it, and depends on the same work."""
-    return Array(source.data, source.done, source.masked)
+    return Array(source.data, source.work, source.masked)
 
 
 def copy(source: Array) -> Array:
@@ -179,7 +179,7 @@ def race_and_wait(source: Array) -> Array:
 def leak(source: Array) -> Array:
     """Fault: keeps every result for good."""
     result = view(source)
-    _kept.append(result)
+    _leaks.append(result)
     return result
 
 
@@ -253,21 +253,21 @@ def set_default(source: Array) -> Array:
 
 def forget_mask(source: Array) -> Array:
     """Fault: a view that does not say which elements are masked."""
-    return Array(source.data, source.done)
+    return Array(source.data, source.work)
 
 
 def lock(source: Array) -> Array:
     """Fault: a view that cannot be written, of an array that can."""
     locked = source.data.view()
     locked.flags.writeable = False
-    return Array(locked, source.done)
+    return Array(locked, source.work)
 
 
 def lose_read_only(source: Array) -> Array:
     """Fault: a writable view of read-only memory."""
     data = source.data.view()
     data.flags.writeable = True
-    return Array(data, source.done)
+    return Array(data, source.work)
 
 
 def narrow(source: Array) -> Array:
@@ -284,7 +284,7 @@ def wrong_strides(source: Array) -> Array:
 def lose_byte_order(source: Array) -> Array:
     """Fault: a view that forgets that the bytes of each number are swapped."""
     native = source.data.view(source.dtype.newbyteorder("="))
-    return Array(native, source.done)
+    return Array(native, source.work)
 
 
 def change_source(source: Array) -> Array:

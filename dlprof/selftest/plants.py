@@ -264,7 +264,7 @@ class OnDevice(Synthetic):
         self.framework()
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
-        own_stream = f"{self.own}.on({self.own}.gpu.new_stream(blocking=False))"
+        own_stream = f"{self.own}.use_stream({self.own}.gpu.new_stream(blocking=False))"
         return {
             **super().idioms(device, dtype),
             **({"own_stream": own_stream} if self.stream == "any" else {}),
@@ -275,7 +275,7 @@ class OnDevice(Synthetic):
         return None if self.stream == "private" else self.framework().stream
 
     def on_stream(self, handle: int) -> AbstractContextManager[Any] | None:
-        return self.framework().on(handle) if self.stream == "any" else None
+        return self.framework().use_stream(handle) if self.stream == "any" else None
 
 
 class DefaultProducer(OnDevice):
@@ -290,9 +290,9 @@ def consumer(plant: Plant) -> Probe:
     on_host = plant.device == "cpu"
     kind: type[Synthetic] = OnHost if on_host else OnDevice
     members = {"name": plant.consumer, "immutable": plant.immutable, "stream": plant.stream}
-    made: Synthetic = type(f"Synthetic_{plant.consumer}", (kind,), members)()
+    probe: Synthetic = type(f"Synthetic_{plant.consumer}", (kind,), members)()
     code = "host.{way}({{x}})" if on_host else "device.{way}({{x}}, consumer)"
-    type(made).imports = tuple(
+    type(probe).imports = tuple(
         Import(
             way,
             (Protocol(plant.protocol if index == 0 else "native"),),
@@ -300,11 +300,11 @@ def consumer(plant: Plant) -> Probe:
             (plant.device,),
             promise=plant.promise if index == 0 else None,
             producers=(plant.producer,),
-            setup="" if on_host else f"consumer = {made.own}",
+            setup="" if on_host else f"consumer = {probe.own}",
         )
         for index, way in enumerate(plant.ways)
     )
-    return made
+    return probe
 
 
 def probes() -> list[Probe]:

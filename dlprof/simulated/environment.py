@@ -77,14 +77,14 @@ def _search_path(python: str) -> Sequence[str]:
     if python == sys.executable:
         return [place for place in sys.path if place]
     try:
-        done = subprocess.run(  # noqa: S603 - the interpreter that is measured
+        process = subprocess.run(  # noqa: S603 - the interpreter that is measured
             [python, "-c", LIST_PATH],
             capture_output=True,
             text=True,
             timeout=LIMIT_S,
             check=True,
         )
-        return [str(place) for place in json.loads(done.stdout) if place]
+        return [str(place) for place in json.loads(process.stdout) if place]
     except (OSError, ValueError, subprocess.SubprocessError):
         return []  # the worker says what is wrong with it
 
@@ -97,9 +97,9 @@ def driver_folder() -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "dlprof")
     folder = cache / f"simulated-{_digest()}"
     try:
-        for made in (cache, folder):
-            made.mkdir(mode=0o755, parents=True, exist_ok=True)
-            check_private(made)
+        for path in (cache, folder):
+            path.mkdir(mode=0o755, parents=True, exist_ok=True)
+            check_private(path)
         if not (folder / LIBRARY).exists():
             with (folder / "lock").open("w") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # the system gives it back, even after a kill
@@ -135,26 +135,26 @@ def build(sources: Path, folder: Path) -> None:
     """Build both libraries from the C files of a folder. Raises :class:`Unmeasured`."""
     if shutil.which("cc") is None:
         raise Unmeasured("the simulated device needs a C compiler: install gcc or clang")
-    with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as made:
-        stubs = Path(made, "stubs.c")
+    with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as temporary:
+        stubs = Path(temporary, "stubs.c")
         defined = _defined(sources)
-        others = [name for name in _all_names() if name not in defined]
-        stubs.write_text(_stubs(others), encoding="utf-8")
+        missing = [name for name in _all_names() if name not in defined]
+        stubs.write_text(_stubs(missing), encoding="utf-8")
         nvml = sources / "nvml.c"
         driver = [path for path in sorted(sources.glob("*.c")) if path != nvml]
-        _compile(Path(made, NVML), [nvml]).replace(folder / NVML)
+        _compile(Path(temporary, NVML), [nvml]).replace(folder / NVML)
         # Last: once it is there, all is built.
-        _compile(Path(made, LIBRARY), [*driver, stubs], *_aliases([*defined, *others])).replace(
-            folder / LIBRARY
-        )
+        _compile(
+            Path(temporary, LIBRARY), [*driver, stubs], *_aliases([*defined, *missing])
+        ).replace(folder / LIBRARY)
 
 
 def _compile(target: Path, sources: Sequence[Path], *options: str) -> Path:
-    named = (f"-Wl,-soname,{target.name}", f"-I{sources[0].parent}", "-o", str(target))
-    command = [*COMPILER, *options, *named, *map(str, sources), "-lpthread", "-ldl"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
-    if done.returncode:
-        raise Unmeasured(f"the simulated device cannot be built: {_first_error(done.stderr)}")
+    target_options = (f"-Wl,-soname,{target.name}", f"-I{sources[0].parent}", "-o", str(target))
+    command = [*COMPILER, *options, *target_options, *map(str, sources), "-lpthread", "-ldl"]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    if process.returncode:
+        raise Unmeasured(f"the simulated device cannot be built: {_first_error(process.stderr)}")
     target.chmod(0o755)  # the compiler goes by the umask
     return target
 
@@ -167,10 +167,10 @@ def _first_error(text: str) -> str:
 def _defined(sources: Path) -> list[str]:
     """Return the functions that the sources define, with those of macros."""
     text = "".join(path.read_text(encoding="utf-8") for path in sources.glob("*.c"))
-    made = [
+    macro_names = [
         name if kind == "COPIES" else f"cuMemsetD{name}" for kind, name in IN_MACROS.findall(text)
     ]
-    found = {*DEFINED.findall(text), *made, *(f"{name}Async" for name in made)}
+    found = {*DEFINED.findall(text), *macro_names, *(f"{name}Async" for name in macro_names)}
     found |= {f"{name}_{suffix}" for suffix, name in PER_THREAD.findall(text)}
     for name in BOTH_PER_THREAD.findall(text):
         found |= {f"{name}_ptds", f"{name}Async_ptsz"}

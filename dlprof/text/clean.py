@@ -12,7 +12,7 @@ MOST_BEGUN = 8
 MOST_NAMED = 3
 HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 """Unicode categories of characters that steer a terminal or a line."""
-KEPT = "\n\t"
+ALLOWED = "\n\t"
 """Characters that source text and messages may hold besides printable ones."""
 
 
@@ -28,7 +28,7 @@ def sanitised(content: Any) -> Any:
     Content of a file or a worker passes here once, where it enters.
     """
     if isinstance(content, str):
-        return _escaped(content, KEPT)
+        return _escaped(content, ALLOWED)
     if isinstance(content, dict):
         return {sanitised(key): sanitised(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
@@ -36,14 +36,14 @@ def sanitised(content: Any) -> Any:
     return content
 
 
-def _escaped(text: str, kept: str = "") -> str:
+def _escaped(text: str, allowed: str = "") -> str:
     if text.isprintable():  # nothing of HIDDEN is printable
         return text
     return "".join(
-        one.encode("unicode_escape").decode("ascii")
-        if one not in kept and unicodedata.category(one) in HIDDEN
-        else one
-        for one in text
+        character.encode("unicode_escape").decode("ascii")
+        if character not in allowed and unicodedata.category(character) in HIDDEN
+        else character
+        for character in text
     )
 
 
@@ -89,9 +89,9 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(found[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def counted(count: int, what: str = "case") -> str:
+def counted(count: int, noun: str = "case") -> str:
     """Return a number with its noun: ``1 case``, ``1,200 cases``."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def nearest(word: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:
@@ -102,11 +102,13 @@ def nearest(word: str, known: Iterable[str], otherwise: str = "", cutoff: float 
     from difflib import get_close_matches  # only a wrong word waits for it
 
     names = {name.lower(): name for name in known}
-    begun = [name for name in names if name.startswith(word.lower())]
+    beginnings = [name for name in names if name.startswith(word.lower())]
     near = (
-        begun if 0 < len(begun) <= MOST_BEGUN else get_close_matches(word.lower(), names, 1, cutoff)
+        beginnings
+        if 0 < len(beginnings) <= MOST_BEGUN
+        else get_close_matches(word.lower(), names, 1, cutoff)
     )
     if near:
-        *others, last = (repr(names[name]) for name in near)
-        return f"did you mean {' or '.join(filter(None, (', '.join(others), last)))}?"
+        *head, tail = (repr(names[name]) for name in near)
+        return f"did you mean {' or '.join(filter(None, (', '.join(head), tail)))}?"
     return otherwise or f"known are {', '.join(names.values())}"

@@ -22,9 +22,9 @@ def loads(text: str) -> Any:
 
     Raises ValueError for a text that is not JSON, and RecursionError for one nested too deeply.
     """
-    found = json.loads(text, parse_constant=lambda _: None)
+    value = json.loads(text, parse_constant=lambda _: None)
     may_hide = not text.isascii() or "\x7f" in text or ESCAPED.search(text)
-    return sanitised(found) if may_hide else found
+    return sanitised(value) if may_hide else value
 
 
 def dump(content: Any) -> str:

@@ -13,7 +13,7 @@ _BACKTICKS = re.compile(r"`+")
 def prose(text: str) -> str:
     """Return ``text`` for a line or a cell, without markup."""
     shown = " ".join(text.split())
-    return _MARKUP.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), shown)
+    return _MARKUP.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), shown)
 
 
 def code(text: str) -> str:

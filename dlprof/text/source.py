@@ -38,37 +38,37 @@ def plain(text: str) -> str:
     return ast.unparse(parsed(text))
 
 
-def used(text: str) -> set[str]:
+def used_names(text: str) -> set[str]:
     """Return the names in a text."""
     return {node.id for node in ast.walk(parsed(text)) if isinstance(node, ast.Name)}
 
 
-def made(text: str) -> set[str]:
+def assigned_names(text: str) -> set[str]:
     """Return the names that a text assigns, and those of its functions."""
     nodes = list(ast.walk(parsed(text)))
-    names = (one for one in nodes if isinstance(one, ast.Name))
-    stored = {one.id for one in names if isinstance(one.ctx, ast.Store)}
-    return stored | {one.name for one in nodes if isinstance(one, ast.FunctionDef)}
+    names = (node for node in nodes if isinstance(node, ast.Name))
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    return stored | {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
 
 
 def merged(texts: Iterable[str]) -> str:
     """Return the statements of several setups, each once."""
-    statements = (ast.unparse(one) for text in texts for one in parsed(text).body)
+    statements = (ast.unparse(statement) for text in texts for statement in parsed(text).body)
     return "\n".join(dict.fromkeys(statements))
 
 
 def needed(setup: str, names: set[str]) -> str:
     """Return ``setup`` without imports that neither ``names`` nor the rest of it use."""
-    kept: list[str] = []
+    statements: list[str] = []
     for statement in reversed(parsed(setup).body):
         text = ast.unparse(statement)
         bound = set()
         if isinstance(statement, ast.Import | ast.ImportFrom):
             bound = {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
         if not bound or bound & names:
-            names = names | used(text)
-            kept.insert(0, text)
-    return "\n".join(kept)
+            names = names | used_names(text)
+            statements.insert(0, text)
+    return "\n".join(statements)
 
 
 def imported(setup: str) -> dict[str, str]:

@@ -26,13 +26,13 @@ from dlprof.runner.session import CaseRecord, FindingRecord, Session
 from dlprof.text.source import (
     NOT_PYTHON,
     UNREADABLE,
+    assigned_names,
     block,
     imported,
     inside,
-    made,
     merged,
     needed,
-    used,
+    used_names,
 )
 
 IMPORTS = {
@@ -126,8 +126,8 @@ def _subject(session: Session, finding: FindingRecord, rule: Rule) -> Subject:
 def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> str:
     setup = merged(text for one in subjects for text in one.recipe.setup)
     written = f"{effect.body}\n{effect.child}"
-    own = made(setup) & {name for one in subjects for name in used(one.code)}
-    clashes = own & (made(written) | used(written) & IMPORTS.keys())
+    own = assigned_names(setup) & {name for one in subjects for name in used_names(one.code)}
+    clashes = own & (assigned_names(written) | used_names(written) & IMPORTS.keys())
     if clashes:
         raise NoReproducer(
             f"the script has another use for {min(clashes)!r}, a name of the conversion"
@@ -137,7 +137,7 @@ def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> st
         problem = f"def problem():\n{inside(effect.body)}"
         functions = [_function("convert", effect.child, setup, subjects), problem]
     variables = _variables(session, subjects)
-    names = used(written) | {"sys", *(["os"] if variables else [])}
+    names = used_names(written) | {"sys", *(["os"] if variables else [])}
     imports = sorted(
         (line for name, line in IMPORTS.items() if name in names),
         key=lambda line: (line.startswith("from"), line),
@@ -167,7 +167,7 @@ def _function(name: str, body: str, setup: str, subjects: Sequence[Subject]) -> 
     """Return a function that imports, prints the versions, and runs the body."""
     frameworks = {module for one in subjects for module in one.recipe.modules}
     modules = {one: alias for one, alias in imported(setup).items() if one in frameworks}
-    imports = needed(setup, used(body) | set(modules.values()))
+    imports = needed(setup, used_names(body) | set(modules.values()))
     shown = [f'"{one}", getattr({alias}, "__version__", "?")' for one, alias in modules.items()]
     flush = ["flush=True"] if name == "convert" else []  # it may die before it has written
     head = block(imports, f"print({', '.join((*shown, *flush))})" if shown else "")

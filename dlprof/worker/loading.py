@@ -18,7 +18,7 @@ from typing import Any
 from dlprof import inference
 from dlprof.probes import ALL
 from dlprof.probes.base import ANY_DEVICE, LAYOUTS, ArraySpec, Export, Import, Probe, Protocol
-from dlprof.protocol.statement import STATEMENT, Side, UserCode, promise_of
+from dlprof.protocol.statement import STATEMENT, Side, UserCode, promise
 from dlprof.worker.any_array import Foreign
 from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.refusal import FaultyProbe
@@ -157,7 +157,7 @@ def _own_probe(own: UserCode, side: Side) -> Probe:
         (protocol,),
         own.import_,
         setup=own.setup,
-        promise=promise_of(own.import_.format(x="x")),
+        promise=promise(own.import_.format(x="x")),
         result_device=own.result_device,
         returns_array=own.returns_array,
     )

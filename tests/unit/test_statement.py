@@ -24,7 +24,7 @@ from dlprof.runner.user_code import check
     ],
 )
 def test_the_keywords_of_a_statement_are_its_promise(text, promise):
-    assert statement.promise_of(text) == promise
+    assert statement.promise(text) == promise
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def _operations(subject: Subject) -> Iterator[Use]:
     spec = replace(subject.spec, device=device)
     many = None if subject.is_one_array else consumer.use_many(spec)
     if many is not None:
-        check_code(many.code, f"{consumer.name}'s use_many", names=("x", *many.others))
+        check_code(many.code, f"{consumer.name}'s use_many", names=("x", *many.shapes))
         yield many
     yield Use(check_code(consumer.use(device), f"{consumer.name}'s use"))
 
@@ -77,7 +77,7 @@ def _loops(
 def _namespace(subject: Subject, use: Use) -> dict[str, Any]:
     namespace = dict(subject.namespace)
     execute(use.setup, namespace, "use setup")
-    for name, shape in use.others.items():
+    for name, shape in use.shapes.items():
         spec = replace(subject.spec, shape=shape, layout="C")
         namespace[name] = replace(subject, spec=spec).make_another()
     return namespace
@@ -95,7 +95,7 @@ def _statement(placement: str, subject: Subject, use: Use, namespace: dict[str, 
         return _turn(subject, _applied(use))
     if not subject.import_.returns_array:
         raise Unsupported(NO_ARRAY)
-    dtype, shapes = subject.spec.dtype, {"x": subject.spec.shape, **use.others}
+    dtype, shapes = subject.spec.dtype, {"x": subject.spec.shape, **use.shapes}
     conversions = {}
     for name, shape in shapes.items():
         handed = written(subject.export.code, name, dtype, shape)
@@ -113,7 +113,7 @@ def _statement(placement: str, subject: Subject, use: Use, namespace: dict[str, 
 
 def _applied(use: Use, prefix: str = "") -> str:
     """Return the operation on its arrays, each name with ``prefix``."""
-    return use.code.format(**{name: prefix + name for name in ("x", *use.others)})
+    return use.code.format(**{name: prefix + name for name in ("x", *use.shapes)})
 
 
 def _turn(subject: Subject, operation: str) -> str:
