@@ -163,7 +163,7 @@ def read(given: Mapping[str, Any], known: Sequence[Option]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, raw in given.items():
         try:
-            key = options.key_of(name, known)
+            key = options.option_key(name, known)
         except LookupError as hint:
             raise TypeError(f"there is no option {name!r}: {hint.args[0]}") from None
         if raw is not None:

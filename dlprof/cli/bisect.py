@@ -56,9 +56,9 @@ def bisect(
     if not package or not good or not bad or good == bad:
         raise UsageError("name a package and two releases: --package numpy --good 2.0 --bad 2.1")
     catalog = inspect_interpreter(sys.executable)
-    ends = catalog.named(producer), catalog.named(consumer)
+    ends = catalog.find(producer), catalog.find(consumer)
     others = given[REQUIREMENT] or search.requirements(ends, package)
-    versions = search.between(releases(package), good, bad)
+    versions = search.release_range(releases(package), good, bad)
     typed = {one.key: given[one] for one in HOW if one.key in given.values}
     options: dict[str, Any] = {**typed, "paths": glob.escape(statement), "survey": False}
     with tempfile.TemporaryDirectory(prefix="dlprof-") as temporary:

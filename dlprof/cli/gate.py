@@ -19,7 +19,7 @@ from dlprof.runner import options as every
 from dlprof.runner.axes import NO_TIMES, simulated_in
 from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.measurement import plan
-from dlprof.runner.options import Choice, Option, Text, value_of
+from dlprof.runner.options import Choice, Option, Text, read_value
 from dlprof.runner.progress import Bar
 from dlprof.runner.quantity import duration_text
 
@@ -156,7 +156,7 @@ def _sweep(scenario: Scenario, given: Given, option: Option) -> Sweep:
             "and compare the sessions"
         )
     values = {key: given.values[key] for key in OVERRIDES if key in given.values}
-    values["python"] = value_of(every.PYTHON, given[option], option.name)
+    values["python"] = read_value(every.PYTHON, given[option], option.name)
     if simulated_in({**scenario.options, **values}.get("devices", ())):
         raise UsageError(f"a gate compares {NO_TIMES}: use dlprof run")
     found = sweep(scenario, values, inspect_interpreter)

@@ -65,7 +65,7 @@ def _paths(producer: str, consumer: str, given: Given) -> str:
 
     devices = given.settled()["devices"]
     catalog = _catalog(given)
-    pair = catalog.named(producer), catalog.named(consumer)
+    pair = catalog.find(producer), catalog.find(consumer)
     if simulated_in(devices):
         devices = ["cuda"]
     elif devices == ("auto",):

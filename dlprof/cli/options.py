@@ -14,7 +14,7 @@ import typer
 from dlprof.cli import streams
 from dlprof.errors import UsageError
 from dlprof.runner import options
-from dlprof.runner.options import Option, Several, Switch, value_of
+from dlprof.runner.options import Option, Several, Switch, read_value
 
 SessionFile = Annotated[
     Path,
@@ -113,7 +113,7 @@ class Given:
         """
         own = next((one for one in self.options if one.key == option.key), option)
         raw = self.raw.get(own.key)
-        return own.initial if raw is None else value_of(own, raw, own.name)
+        return own.initial if raw is None else read_value(own, raw, own.name)
 
     @cached_property
     def values(self) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ class Tried:
     is_good: bool | None = None
 
 
-def between(releases: Sequence[str], good: str, bad: str) -> list[str]:
+def release_range(releases: Sequence[str], good: str, bad: str) -> list[str]:
     """Return the releases from ``good`` to ``bad``, which may be the older one.
 
     Raises :class:`UsageError` if one of them is not among the releases.
@@ -50,28 +50,28 @@ def bisect(versions: Sequence[str], measure: Callable[[str], Tried]) -> list[Tri
     low, high = 0, len(versions) - 1
     known = {low: measure(versions[low]), high: measure(versions[high])}
     good, bad = known[low].session, known[high].session
-    for one in known.values():
-        if one.session is None:
-            raise Unsure(f"{one.version} cannot be measured: {one.reason}")
+    for trial in known.values():
+        if trial.session is None:
+            raise Unsure(f"{trial.version} cannot be measured: {trial.reason}")
     if good is None or bad is None or not differ(good, bad):
         raise Unsure(f"{versions[low]} and {versions[high]} give the same")
-    while untried := [at for at in range(low + 1, high) if at not in known]:
-        at = min(untried, key=lambda one: abs(2 * one - low - high))
-        found = measure(versions[at])
+    while untried := [index for index in range(low + 1, high) if index not in known]:
+        index = min(untried, key=lambda position: abs(2 * position - low - high))
+        found = measure(versions[index])
         is_good = None if found.session is None else not differ(good, found.session)
-        known[at] = Tried(found.version, found.session, found.reason, is_good)
-        low, high = (at, high) if is_good else (low, at) if is_good is False else (low, high)
+        known[index] = Tried(found.version, found.session, found.reason, is_good)
+        low, high = (index, high) if is_good else (low, index) if is_good is False else (low, high)
     known[0] = Tried(versions[0], good, is_good=True)
     known[len(versions) - 1] = Tried(versions[-1], bad, is_good=False)
-    return [known[at] for at in sorted(known)]
+    return [known[index] for index in sorted(known)]
 
 
 def differ(base: Session, head: Session) -> bool:
     """Whether a verdict changed, or a time by more than two sessions of equal code differ."""
     cases = compare(base, head, Criteria()).cases
     return any(
-        one.word in (SLOWER, FASTER) or any(change.direction != LOST for change in one.changes)
-        for one in cases
+        case.word in (SLOWER, FASTER) or any(change.direction != LOST for change in case.changes)
+        for case in cases
     )
 
 

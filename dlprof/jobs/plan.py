@@ -124,8 +124,8 @@ def read(path: Path) -> tuple[Plan, list[Job]]:
         raise UsageError(f"{path}: {clean(first_error(error))}") from None
     except ValueError as error:
         raise UsageError(f"{path} is not TOML: {clean(str(error))}") from None
-    for name, one in plan.environments.items():
-        if not one.requirements and not one.python:
+    for name, environment in plan.environments.items():
+        if not environment.requirements and not environment.python:
             raise UsageError(f"{path}: environments.{name}: name requirements or a python")
     folder = path.parent.resolve()
     pairs = product(plan.environments, plan.scenarios)
@@ -165,14 +165,14 @@ def interpreter(environment: Environment, environments: Path, folder: Path) -> s
         return python
     digest = hashlib.sha256(repr(environment).encode()).hexdigest()[:12]
     place = environments / digest
-    found, is_whole = str(place / "bin" / "python"), place / "whole"
+    path, is_whole = str(place / "bin" / "python"), place / "whole"
     if not is_whole.is_file():
         shutil.rmtree(place, ignore_errors=True)
         uv("venv", "--quiet", "--python", python or sys.executable, str(place))
         packages = (*environment.uv_options, *environment.requirements)
-        uv("pip", "install", "--quiet", "--python", found, *packages, folder=folder)
+        uv("pip", "install", "--quiet", "--python", path, *packages, folder=folder)
         is_whole.touch()
-    return found
+    return path
 
 
 def releases(package: str) -> list[str]:
@@ -191,13 +191,15 @@ def uv(*words: str, folder: Path | None = None) -> str:
         if importlib.util.find_spec("uv") is None:
             raise UsageError("uv is not installed: pip install uv")
         command = [sys.executable, "-m", "uv"]
-    done = subprocess.run(  # noqa: S603
+    process = subprocess.run(  # noqa: S603
         [*command, *words], cwd=folder, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"uv ended with exit code {done.returncode}"]
+    if process.returncode:
+        lines = process.stderr.strip().splitlines() or [
+            f"uv ended with exit code {process.returncode}"
+        ]
         raise Unmade(lines[-1].strip())
-    return done.stdout
+    return process.stdout
 
 
 Task = tuple[Job, str]
@@ -260,7 +262,7 @@ def slurm(tasks: Sequence[Task], options: Mapping[str, Any]) -> Iterator[Job]:
         raise UsageError(f"Slurm takes no jobs: {error}") from None
     try:
         while handles:
-            for handle in [one for one in handles if one.done()]:
+            for handle in [handle for handle in handles if handle.done()]:
                 yield handles.pop(handle)
             time.sleep(POLL_S)
     finally:

@@ -32,19 +32,19 @@ WILD = frozenset("*?[")
 
 @dataclass(frozen=True)
 class PairPattern:
-    """``producer`` and ``consumer`` are names, aliases or globs; ``both`` is either direction."""
+    """``producer`` and ``consumer`` are names, aliases or globs; ``is_two_way`` is ``<->``."""
 
     producer: str
     consumer: str
-    both: bool = False
+    is_two_way: bool = False
 
     def __str__(self) -> str:
-        return f"{self.producer}{'<->' if self.both else '->'}{self.consumer}"
+        return f"{self.producer}{'<->' if self.is_two_way else '->'}{self.consumer}"
 
     def matches(self, pair: tuple[str, str]) -> bool:
         """Whether a pair of the catalog's names is one of these."""
         sides = (self.producer, self.consumer)
-        directions = (sides, sides[::-1]) if self.both else (sides,)
+        directions = (sides, sides[::-1]) if self.is_two_way else (sides,)
         return any(
             fnmatchcase(pair[0], producer) and fnmatchcase(pair[1], consumer)
             for producer, consumer in directions
@@ -53,20 +53,20 @@ class PairPattern:
 
 def parse_pair(text: str) -> PairPattern:
     """Read one pair. Raises :class:`UsageError`."""
-    for arrow, both in (("<->", True), ("->", False)):
+    for arrow, is_two_way in (("<->", True), ("->", False)):
         left, found, right = (word.strip() for word in text.partition(arrow))
         if found and left and right and not any(mark in left + right for mark in "<> "):
-            return PairPattern(left, right, both)
+            return PairPattern(left, right, is_two_way)
     raise UsageError(f"pair {text!r} is not like tf->cupy, tf<->cupy or torch->*")
 
 
 def in_catalog(pattern: PairPattern, catalog: Catalog) -> PairPattern:
     """Return the same in the catalog's names. Raises :class:`UsageError` for an unknown name."""
     producer, consumer = (
-        word if WILD & set(word) else catalog.named(word).name
+        word if WILD & set(word) else catalog.find(word).name
         for word in (pattern.producer, pattern.consumer)
     )
-    return PairPattern(producer, consumer, pattern.both)
+    return PairPattern(producer, consumer, pattern.is_two_way)
 
 
 def pairs(patterns: Iterable[PairPattern], usable: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -81,8 +81,10 @@ def pairs(patterns: Iterable[PairPattern], usable: Sequence[str]) -> tuple[tuple
             for word in (pattern.producer, pattern.consumer)
         )
         found |= dict.fromkeys(product(producers, consumers))
-        if pattern.both:
-            found |= dict.fromkeys((one, other) for other, one in product(producers, consumers))
+        if pattern.is_two_way:
+            found |= dict.fromkeys(
+                (producer, consumer) for consumer, producer in product(producers, consumers)
+            )
     return tuple(found)
 
 
@@ -96,15 +98,15 @@ TIMED = frozenset({rule.id for rule in RULES if rule.times} | set(SEVERITIES) - 
 
 @dataclass(frozen=True)
 class Expectation:
-    """``what`` is the id of a rule or a severity; ``absent`` expects that it is not found."""
+    """``word`` is the id of a rule or a severity; ``absent`` expects that it is not found."""
 
-    what: str
+    word: str
     pair: PairPattern = ANY
     absent: bool = False
 
     def __str__(self) -> str:
         where = "" if self.pair == ANY else f" on {self.pair}"
-        return f"{'no ' if self.absent else ''}{self.what}{where}"
+        return f"{'no ' if self.absent else ''}{self.word}{where}"
 
 
 def parse_expectation(text: str) -> Expectation:
@@ -114,7 +116,7 @@ def parse_expectation(text: str) -> Expectation:
     absent = words[:1] == ["no"]
     if len(words) != 1 + absent or (found and not tail.strip()):
         raise UsageError(f"expectation {text!r} is not like 'DLP001 on tf->*' or 'no error'")
-    return Expectation(_what(words[-1]), parse_pair(tail.strip()) if found else ANY, absent)
+    return Expectation(_parse_word(words[-1]), parse_pair(tail.strip()) if found else ANY, absent)
 
 
 def check(
@@ -124,17 +126,17 @@ def check(
     rounds: int,
 ) -> list[ExpectationRecord]:
     """Check each expectation against the findings about ``results``, all of the session."""
-    every, records = list(results), []
-    for one in expectations:
+    all_results, records = list(results), []
+    for expectation in expectations:
         found = any(
-            one.what in (finding.rule, finding.severity)
-            and one.pair.matches(every[index].case.pair)
+            expectation.word in (finding.rule, finding.severity)
+            and expectation.pair.matches(all_results[index].case.pair)
             for finding in findings
             for index in finding.results
         )
-        reason = "" if found else _unknown(one, every, rounds)
-        verdict = UNKNOWN if reason else MISSED if found == one.absent else MET
-        records.append(ExpectationRecord(text=str(one), verdict=verdict, reason=reason))
+        reason = "" if found else _unknown(expectation, all_results, rounds)
+        verdict = UNKNOWN if reason else MISSED if found == expectation.absent else MET
+        records.append(ExpectationRecord(text=str(expectation), verdict=verdict, reason=reason))
     return records
 
 
@@ -144,33 +146,35 @@ def _unknown(expectation: Expectation, results: Sequence[Result], rounds: int) -
     Reasons: a faulty probe, a pair without results, an instrument that did not look, or one
     process where times decide.
     """
-    matching = [one for one in results if expectation.pair.matches(one.case.pair)]
-    faults = [f"{'->'.join(one.case.pair)}: {one.fault}" for one in matching if one.fault]
+    matching = [result for result in results if expectation.pair.matches(result.case.pair)]
+    faults = [
+        f"{'->'.join(result.case.pair)}: {result.fault}" for result in matching if result.fault
+    ]
     if faults:
         return first_line(faults[0])
-    measured = {one.case.pair for one in matching if one.status == "ok"}
-    failed = {one.case.pair for one in matching if one.status not in ("ok", "unsupported")}
+    measured = {result.case.pair for result in matching if result.status == "ok"}
+    failed = {result.case.pair for result in matching if result.status not in ("ok", "unsupported")}
     failed -= measured
     if failed or not measured:
         pair = "->".join(min(failed)) if failed else expectation.pair
         return f"nothing of {pair} was measured"
-    instrument = NEEDS.get(expectation.what)
-    if instrument and not any(getattr(one, instrument) for one in matching):
+    instrument = NEEDS.get(expectation.word)
+    if instrument and not any(getattr(result, instrument) for result in matching):
         return f"{instrument.replace('_', ' ')} was not measured"
-    if rounds == 1 and expectation.what in TIMED:
+    if rounds == 1 and expectation.word in TIMED:
         return "one process only, so that times cannot be told apart"
     return ""
 
 
 def raise_for(header: Header, verdict: str) -> None:
     """Raise :class:`FindingsFailed` or :class:`Unsure` for expectations with this verdict."""
-    found = [one.text for one in header.expectations if one.verdict == verdict]
+    found = [record.text for record in header.expectations if record.verdict == verdict]
     if found:
         kind = FindingsFailed if verdict == MISSED else Unsure
         raise kind(f"expectation {verdict}: {'; '.join(found)}")
 
 
-def _what(word: str) -> str:
+def _parse_word(word: str) -> str:
     if word.lower() in SEVERITIES:
         return word.lower()
     if word.lower() in BY_WORD:

@@ -16,7 +16,7 @@ from dlprof.measuring.judged import in_catalog, pairs, parse_expectation, parse_
 from dlprof.runner import files, options
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, frameworks_on
-from dlprof.runner.options import IN_FILE, OPTIONS, settle, value_of
+from dlprof.runner.options import IN_FILE, OPTIONS, read_value, settle
 from dlprof.runner.request import Request, ScenarioRecord, make_request
 from dlprof.runner.session_file import first_error
 from dlprof.text.clean import clean, nearest, sanitised
@@ -33,12 +33,12 @@ Inspect = Callable[[str, tuple[str, ...], int], Catalog]
 def _fit(read: Callable[[str], object]) -> AfterValidator:
     """Accept the texts that ``read`` accepts, and keep them as written."""
 
-    def check(found: Any) -> Any:
+    def check(value: Any) -> Any:
         try:
-            read(str(found))
+            read(str(value))
         except UsageError as error:
             raise ValueError(str(error)) from None
-        return found
+        return value
 
     return AfterValidator(check)
 
@@ -71,14 +71,14 @@ class Step(Part):
     model: str | None = None
     threads: int = Field(0, ge=0, le=4096)
 
-    def named(self, folder: Path) -> tuple[str, str]:
+    def name_and_source(self, folder: Path) -> tuple[str, str]:
         """Return the name and the source of the step; a relative model begins at ``folder``.
 
         Raises :class:`UsageError`.
         """
         name, model = _step_framework(self.framework), ""
         if self.model is not None:
-            file = folder / files.at_home(Path(self.model))
+            file = folder / files.expand_home(Path(self.model))
             if not file.is_file():
                 raise UsageError(f"there is no model file {self.model}")
             suffix = inference.KNOWN[name].suffix
@@ -146,13 +146,13 @@ def parse(text: str, path: Path) -> Scenario:
         raise UsageError(f"{path} is not TOML: {clean(str(error))}") from None
     names = {name for option in IN_FILE for name in (option.key, option.singular)}
     keys = {name: raw for name, raw in content.items() if name in names}
-    others = {name: raw for name, raw in content.items() if name not in names}
-    for name in others:
+    fields = {name: raw for name, raw in content.items() if name not in names}
+    for name in fields:
         if name not in Problem.model_fields:
             hint = nearest(name, (*Problem.model_fields, *names))
             raise UsageError(f"{path}: unknown key {name!r}: {hint}")
     try:
-        return Scenario(path, Problem.model_validate(others), _options(keys, path))
+        return Scenario(path, Problem.model_validate(fields), _options(keys, path))
     except ValidationError as error:
         raise UsageError(f"{path}: {clean(first_error(error))}") from None
 
@@ -168,12 +168,12 @@ def pair_scenario(producer: str, consumer: str) -> Scenario:
 def _options(keys: Mapping[str, Any], path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, raw in keys.items():
-        option = OPTIONS[options.key_of(name, IN_FILE)]
+        option = OPTIONS[options.option_key(name, IN_FILE)]
         if option.key in found:
             raise UsageError(f"{path}: {name} is given twice: {option.key}")
         try:
             given = _from_folder(raw, path.parent) if option == options.PROBES else raw
-            found[option.key] = value_of(option, given, option.key)
+            found[option.key] = read_value(option, given, option.key)
         except UsageError as error:
             raise UsageError(f"{path}: {error}") from None
     return found
@@ -182,8 +182,8 @@ def _options(keys: Mapping[str, Any], path: Path) -> dict[str, Any]:
 def _from_folder(raw: Any, folder: Path) -> Any:
     """Return probe files; a relative path begins at the scenario's folder."""
     if isinstance(raw, list):
-        return [_from_folder(one, folder) for one in raw]
-    return str(folder / files.at_home(Path(raw))) if isinstance(raw, str) else raw
+        return [_from_folder(item, folder) for item in raw]
+    return str(folder / files.expand_home(Path(raw))) if isinstance(raw, str) else raw
 
 
 def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Sweep:
@@ -196,12 +196,14 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         raise UsageError(f"{scenario.file}: name the shapes of the model's input")
     if problem.step and {"placements"} & {*scenario.options, *given}:
         raise UsageError(f"{scenario.file}: placements are about conversions: leave them out")
-    steps = [step.named(scenario.file.parent) for step in problem.step]
+    steps = [step.name_and_source(scenario.file.parent) for step in problem.step]
     probes = (*values["probes"], *dict.fromkeys(source for _, source in steps))
     catalog = inspect(values["python"], probes, simulated_in(values["devices"]))
     patterns = [in_catalog(parse_pair(text), catalog) for text in problem.pairs]
     expected = [parse_expectation(text) for text in problem.expect]
-    expected = [replace(one, pair=in_catalog(one.pair, catalog)) for one in expected]
+    expected = [
+        replace(expectation, pair=in_catalog(expectation.pair, catalog)) for expectation in expected
+    ]
     # A step converts nothing: its framework stands on both sides.
     wanted = tuple(dict.fromkeys((name, name) for name, _ in steps))
     wanted = wanted or pairs(patterns, frameworks_on(catalog, values["devices"]))

@@ -103,10 +103,14 @@ def run(
         for attempt in range(ATTEMPTS):
             path = folder / f"selftest-{number}-{attempt}.json"
             results = _measure(remaining, catalog, path, watcher)
-            judged = {one.plant: one for one in judge(remaining, results, find(results))}
+            judged = {
+                outcome.plant: outcome for outcome in judge(remaining, results, find(results))
+            }
             outcomes |= judged
             remaining = [
-                plant for plant, one in judged.items() if one.missed or one.reason == DISTURBED
+                plant
+                for plant, outcome in judged.items()
+                if outcome.missed or outcome.reason == DISTURBED
             ]
             if not remaining:
                 break
@@ -124,7 +128,7 @@ def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str 
     simulated = simulated_in([device or ""])
     catalog = inspect_interpreter(python, (SYNTHETIC,), simulated)
     no_streams = catalog.interpreter.get("no_cuda") or why_unusable(
-        catalog, catalog.named("synthetic-cuda"), "cuda"
+        catalog, catalog.find("synthetic-cuda"), "cuda"
     )
     if device is None:
         return (PLANTS if no_streams else (*PLANTS, *DEVICE_PLANTS)), no_streams
@@ -134,25 +138,25 @@ def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str 
 
 
 def judge(
-    plants: Sequence[Plant], results: Sequence[Result], found: Sequence[FindingRecord]
+    plants: Sequence[Plant], results: Sequence[Result], findings: Sequence[FindingRecord]
 ) -> Iterator[Outcome]:
     for plant in plants:
-        wanted = {
+        indices = {
             index
             for index, result in enumerate(results)
             if plant.consumer in (result.case.consumer, result.case.producer)
         }
         rules = {
             finding.rule
-            for finding in found
-            if wanted & set(finding.results)
+            for finding in findings
+            if indices & set(finding.results)
             and (finding.severity in ALARMS or finding.rule == plant.rule)
         }
-        measured = [results[index] for index in sorted(wanted)]
-        lost = [result for result in measured if result.status in NOT_MEASURED]
-        if plant.surveyed and len(lost) < len(measured):
-            lost = []  # no framework makes every array of a survey
-        reason = f"{lost[0].status}: {first_line(lost[0].reason)}" if lost else None
+        measured = [results[index] for index in sorted(indices)]
+        gaps = [result for result in measured if result.status in NOT_MEASURED]
+        if plant.surveyed and len(gaps) < len(measured):
+            gaps = []  # no framework makes every array of a survey
+        reason = f"{gaps[0].status}: {first_line(gaps[0].reason)}" if gaps else None
         if reason is None and plant.rule in NEED_TIMES and plant.rule not in rules:
             reason = None if all(map(_has_times, measured)) else DISTURBED
         yield Outcome(plant, tuple(sorted(rules)), reason)

@@ -77,17 +77,17 @@ KNOWN: dict[str, Iterable[str]] = {
 }
 
 
-def axis_value(what: str, text: str) -> tuple[str]:
-    """Return the dtype, layout, placement or device (``what``) that ``text`` names in any case.
+def axis_value(axis: str, text: str) -> tuple[str]:
+    """Return the dtype, layout, placement or device (``axis``) that ``text`` names in any case.
 
     Raises :class:`UsageError` with the nearest name, or all of a few.
     """
-    by_lower = {name.lower(): name for name in KNOWN[what]}
+    by_lower = {name.lower(): name for name in KNOWN[axis]}
     word = text.strip().lower()
-    if word in by_lower or (what == "device" and simulated_in([word])):
+    if word in by_lower or (axis == "device" and simulated_in([word])):
         return (by_lower.get(word, word),)
-    every = f"expected one of {', '.join(by_lower.values())}"
-    raise UsageError(f"there is no such {what}; {nearest(word, by_lower.values(), every)}")
+    hint = f"expected one of {', '.join(by_lower.values())}"
+    raise UsageError(f"there is no such {axis}; {nearest(word, by_lower.values(), hint)}")
 
 
 def simulated_in(devices: Iterable[str]) -> int:

@@ -104,7 +104,7 @@ class Catalog:
         """Environment variables that every worker of the interpreter needs."""
         return simulation.variables(self.simulated)
 
-    def named(self, word: str) -> ProbeInfo:
+    def find(self, word: str) -> ProbeInfo:
         """Return the probe of a name or alias. Raises :class:`UsageError` with the nearest."""
         for probe in self.probes:
             if word.lower() in (probe.name.lower(), *(alias.lower() for alias in probe.aliases)):
@@ -114,7 +114,7 @@ class Catalog:
 
     def installed(self, word: str) -> ProbeInfo:
         """Return an installed probe. Raises :class:`MissingFramework` with the pip command."""
-        probe = self.named(word)
+        probe = self.find(word)
         if not probe.found:
             pip = "pip" if same_interpreter(self.python) else f"{self.python} -m pip"
             hint = f"{pip} install {probe.requirement}"
@@ -141,9 +141,9 @@ def catalog_from(python: str, answer: dict[str, Any], simulated: int = 0) -> Cat
     Raises :class:`Unmeasured` if the worker was to run on the ``simulated`` driver and did not.
     """
     probes = tuple(_probe(entry) for entry in answer["probes"])
-    named = {probe.name for probe in probes if probe.source.startswith(BY_USER)}
+    names = {probe.name for probe in probes if probe.source.startswith(BY_USER)}
     probes = tuple(
-        probe for probe in probes if probe.source.startswith(BY_USER) or probe.name not in named
+        probe for probe in probes if probe.source.startswith(BY_USER) or probe.name not in names
     )
     interpreter = dict(answer["interpreter"])
     if interpreter.get("simulated"):
@@ -169,7 +169,7 @@ def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
 
 def _probe(entry: dict[str, Any]) -> ProbeInfo:
     ways = {
-        name: tuple(Way(**_with_tuples(one)) for one in entry[name])
+        name: tuple(Way(**_with_tuples(way)) for way in entry[name])
         for name in ("exports", "imports")
     }
     return ProbeInfo(**{**_with_tuples(entry), **ways})
@@ -222,25 +222,25 @@ def inspect_interpreter(
         path if path.startswith(NOT_FILES) else f"file:{Path(path).absolute()}"
         for path in probe_files
     ]
-    named = {sanitised(source): source for source in sources}  # by what the worker calls them
+    originals = {sanitised(source): source for source in sources}  # by the worker's name
     with nothing_measured():
-        answer = _answer(python, named, simulated)
+        answer = _answer(python, originals, simulated)
     for entry in answer["probes"]:
-        entry["source"] = named.get(entry["source"], entry["source"])
+        entry["source"] = originals.get(entry["source"], entry["source"])
     for source, fault in answer["faults"].items():
-        if source in named:
+        if source in originals:
             file, words = source.removeprefix("file:"), first_line(fault)
             raise UsageError(f"cannot use the probe file {file}: {words}")
     return catalog_from(python, answer, simulated)
 
 
-def _answer(python: str, named: Mapping[str, str], simulated: int) -> dict[str, Any]:
+def _answer(python: str, originals: Mapping[str, str], simulated: int) -> dict[str, Any]:
     """Ask a worker for its catalog. A source that ends the worker is skipped by the next one."""
     faults: dict[str, str] = {}
     while True:
-        skip = [named.get(source, source) for source in faults]
+        skip = [originals.get(source, source) for source in faults]
         with worker_client.start(python, simulation.variables(simulated)) as worker:
-            request = {"do": "inspect", "sources": [*named.values()], "skip": skip}
+            request = {"do": "inspect", "sources": [*originals.values()], "skip": skip}
             outcome = worker.ask(request, INSPECT_LIMIT_S)
         found = outcome.parts.get("inspect")
         # A probe's file may write into the pipe.

@@ -48,7 +48,7 @@ def conformance(
             if not outcome.alive:
                 worker.close()
                 worker = None
-            yield _found(check, outcome, probe)
+            yield _result(check, outcome, probe)
             step()
     finally:
         if worker is not None:
@@ -64,7 +64,7 @@ def script(catalog: Catalog, probe: ProbeInfo, check: Check) -> str:
         outcome = _ask(worker, probe, check, script=True, version=probe.version or "")
         if "script" not in outcome.parts:
             raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")
-        found = _found(check, _ask(worker, probe, check), probe)
+        found = _result(check, _ask(worker, probe, check), probe)
     if found.verdict == "not applicable":
         raise Unmeasured(f"{check.name} is not applicable to {probe.name}: {found.observation}")
     return str(outcome.parts["script"])
@@ -74,13 +74,13 @@ def _start(catalog: Catalog, probe: ProbeInfo) -> WorkerClient:
     return worker_client.start(catalog.python, {**probe.variables, **catalog.variables})
 
 
-def _ask(worker: WorkerClient, probe: ProbeInfo, check: Check, **more: object) -> Outcome:
+def _ask(worker: WorkerClient, probe: ProbeInfo, check: Check, **fields: object) -> Outcome:
     source, name = probe.reference
-    request = {"do": "conformance", "source": source, "name": name, "check": check.name, **more}
+    request = {"do": "conformance", "source": source, "name": name, "check": check.name, **fields}
     return worker.ask(request, LIMIT_S)
 
 
-def _found(check: Check, outcome: Outcome, probe: ProbeInfo) -> Found:
+def _result(check: Check, outcome: Outcome, probe: ProbeInfo) -> Found:
     """Return the worker's answer. Only a whole answer is a verdict."""
     if outcome.stage != "check":
         raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")

@@ -73,7 +73,7 @@ class Record(Model):
     """Part of an evidence. Only keys that were read are written again."""
 
     @model_serializer(mode="wrap")
-    def _only_given(self, dump: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    def _serialize(self, dump: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         return {key: value for key, value in dump(self).items() if key in self.model_fields_set}
 
 
@@ -129,22 +129,22 @@ class Verdict(Record, Generic[E]):
     def looks(self) -> tuple[tuple[str, E], ...]:
         """Return each verdict with its evidence: several if processes disagree."""
         found = self.processes if self.verdict == VARIES else [self]
-        return tuple((one.verdict, one.evidence) for one in found)
+        return tuple((look.verdict, look.evidence) for look in found)
 
     def first(self, word: str) -> E | None:
         """Return the evidence of the first process with the verdict ``word``."""
-        return next((evidence for one, evidence in self.looks if one == word), None)
+        return next((evidence for verdict, evidence in self.looks if verdict == word), None)
 
     def how_often(self, word: str) -> str:
         """Return ``Seen in 1 of 3 processes.``; empty if processes agree."""
-        words = [one for one, _ in self.looks]
+        words = [verdict for verdict, _ in self.looks]
         if self.verdict != VARIES or word not in words:
             return ""
         return f"Seen in {words.count(word)} of {len(words)} processes."
 
     def saw(self, word: str) -> bool:
         """Whether this is the verdict of any process."""
-        return word in (self.verdict, *(one for one, _ in self.looks))
+        return word in (self.verdict, *(verdict for verdict, _ in self.looks))
 
     def says(self, *words: str) -> bool:
         """Whether the verdict is one of ``words``."""
@@ -166,8 +166,8 @@ class Ownership(Evidence):
         """Return bytes that divide the source's address, for each process with this verdict."""
         if self.source_alignments_bytes is not None:
             return self.source_alignments_bytes
-        one = self.source_alignment_bytes
-        return () if one is None else (one,)
+        alignment = self.source_alignment_bytes
+        return () if alignment is None else (alignment,)
 
 
 class Fit(Record):

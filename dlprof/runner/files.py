@@ -46,7 +46,7 @@ def read_bytes(path: Path) -> bytes:
     return content
 
 
-def at_home(path: Path) -> Path:
+def expand_home(path: Path) -> Path:
     """Return the path with ``~`` as the user's home; unchanged if there is no such user."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path raises for no such user
 

@@ -23,9 +23,9 @@ def uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # handlers belong to the main thread, and so does KeyboardInterrupt
         return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in STOPS}
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in STOPS}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler or signal.SIG_DFL)

@@ -32,7 +32,7 @@ class Meter:
     """The time since its creation, and the processor time of other programs in that time."""
 
     def __init__(self) -> None:
-        self._clock_s, self._busy_s, self._own_s = time.monotonic(), busy_s(), own_s()
+        self._clock_s, self._busy_s, self._processor_s = time.monotonic(), busy_s(), processor_s()
 
     def read(self) -> tuple[float, float | None]:
         """Return seconds, and core-seconds of other programs; None if the system does not say.
@@ -42,10 +42,10 @@ class Meter:
         wall_s, now_s = time.monotonic() - self._clock_s, busy_s()
         if now_s is None or self._busy_s is None:
             return wall_s, None
-        return wall_s, max(now_s - self._busy_s - (own_s() - self._own_s), 0.0)
+        return wall_s, max(now_s - self._busy_s - (processor_s() - self._processor_s), 0.0)
 
 
-def own_s() -> float:
+def processor_s() -> float:
     """Return the processor time of this process and its children, in seconds."""
     own, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
@@ -57,10 +57,10 @@ def busy_s() -> float | None:
         lines = (PROC / "stat").read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    ours = {f"cpu{core}" for core in os.sched_getaffinity(0)}
+    cpus = {f"cpu{core}" for core in os.sched_getaffinity(0)}
     ticks = 0
     for name, *fields in (line.split() for line in lines):
-        if name in ours:
+        if name in cpus:
             user, nice, system, _idle, _iowait, irq, softirq, *_ = map(int, fields)
             ticks += user + nice + system + irq + softirq
     return ticks / os.sysconf("SC_CLK_TCK")

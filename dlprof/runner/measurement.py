@@ -95,7 +95,9 @@ def plan(request: Request, catalog: Catalog) -> Plan:
             else "the frameworks share no protocol on this device"
         )
     measured = {case.pair for case in cases}
-    without = dict.fromkeys(pair_text(one.pair) for one in found if one.pair not in measured)
+    without = dict.fromkeys(
+        pair_text(target.pair) for target in found if target.pair not in measured
+    )
     left_out = (
         *([f"no path that was asked for: {', '.join(without)}"] if without else []),
         *refused,

@@ -52,18 +52,18 @@ def _content(
 ) -> dict[str, Any]:
     status, reason, lost = _status(answers, rounds)
     parts = [(round_, answer["parts"]) for round_, answer in answers]
-    failures = [one for _, answer in answers for one in answer.get("failures", ())]
+    failures = [failure for _, answer in answers for failure in answer.get("failures", ())]
     host = merge_time(parts, "host_time")
     ready = merge_time(parts, "ready_time")
     # If the wait for a result failed, the host's time is not the ready time.
     stages = {answer.get("stage") for _, answer in answers if answer["status"] != "ok"}
-    is_lost = "ready_time" in {*stages, *(one["instrument"] for one in failures)}
+    is_lost = "ready_time" in {*stages, *(failure["instrument"] for failure in failures)}
     if ready is None and host is not None and not is_lost:
         ready = host.model_copy(update={"same_as": "host_time"})
     # The call with the fewest conversions before it is the closest to a first one.
     first = min(_all(parts, "first_call"), key=lambda call: call["cases_before"], default=None)
     spent = None if untimed else first
-    notes = dict.fromkeys((one["instrument"], one["reason"]) for one in failures)
+    notes = dict.fromkeys((failure["instrument"], failure["reason"]) for failure in failures)
     owned = _ownership(_all(parts, "ownership"))
     return {
         "case": record,
@@ -84,7 +84,7 @@ def _content(
         "step": _step(parts),
         "handshake": next(reversed(_all(parts, "handshake")), []),
         "notes": [{"instrument": name, "reason": reason} for name, reason in notes],
-        "in_company": _in_company(parts),
+        "in_company": _company(parts),
         "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
         "rounds": [
             round_ for round_, answer in answers if answer["status"] == "ok" and round_ < rounds
@@ -113,8 +113,8 @@ def _device_time(parts: Parts, owned: dict[str, Any] | None) -> dict[str, Any] |
 
     A copy within the device that took no time on its stream is unknown.
     """
-    found = _by_round(parts, "device_time")
-    known = [(round_, one) for round_, one in found if one["verdict"] == "ok"]
+    found = _parts_by_round(parts, "device_time")
+    known = [(round_, part) for round_, part in found if part["verdict"] == "ok"]
     if not known:
         return dict(found[-1][1]) if found else None
     last = known[-1][1]
@@ -127,7 +127,7 @@ def _device_time(parts: Parts, owned: dict[str, Any] | None) -> dict[str, Any] |
         and warm.median_ns < last["resolution_ns"]
     ):
         return {"verdict": "unknown", "reason": OTHER_STREAM}
-    reasons = [one["reason"] for _, one in found if one["verdict"] != "ok"]
+    reasons = [part["reason"] for _, part in found if part["verdict"] != "ok"]
     return {
         **last,
         "reason": reasons[-1] if reasons else last.get("reason"),
@@ -136,13 +136,13 @@ def _device_time(parts: Parts, owned: dict[str, Any] | None) -> dict[str, Any] |
     }
 
 
-def _by_round(parts: Parts, name: str) -> list[tuple[int, Any]]:
+def _parts_by_round(parts: Parts, name: str) -> list[tuple[int, Any]]:
     """Return each part of this name with its round."""
     return [(round_, part[name]) for round_, part in parts if name in part]
 
 
 def _all(parts: Parts, name: str) -> list[Any]:
-    return [part for _, part in _by_round(parts, name)]
+    return [part for _, part in _parts_by_round(parts, name)]
 
 
 def _status(answers: Answers, rounds: int) -> tuple[str, str | None, dict[str, Any] | None]:
@@ -153,7 +153,7 @@ def _status(answers: Answers, rounds: int) -> tuple[str, str | None, dict[str, A
     if not failed:
         return "ok", None, None
     round_, answer = min(failed, key=lambda entry: PRECEDENCE.get(entry[1]["status"], 1))
-    worked = sum(other["status"] == "ok" for _, other in answers)
+    worked = sum(answer["status"] == "ok" for _, answer in answers)
     where = f" (round {round_ + 1} of {rounds}; {worked} before it worked)" if worked else ""
     return answer["status"], f"{answer['reason']}{where}", answer.get("lost")
 
@@ -167,16 +167,16 @@ def _ownership(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     if found is None or found["verdict"] == "varies":
         return found
     looks = [verdict["evidence"] for verdict in verdicts]
-    devices = sorted({str(one["result_device"]) for one in looks if one.get("result_device")})
+    devices = sorted({str(look["result_device"]) for look in looks if look.get("result_device")})
     if len(devices) > 1 and found["verdict"] != "unknown":
         return _varies(verdicts, f"the results are on {' and '.join(devices)}")
-    sizes = {one["source_alignment_bytes"] for one in looks if one.get("source_alignment_bytes")}
+    sizes = {look["source_alignment_bytes"] for look in looks if look.get("source_alignment_bytes")}
     evidence = {**found["evidence"], "source_alignments_bytes": sorted(sizes)}
     return {**found, "evidence": evidence} if len(sizes) > 1 else found
 
 
 def _copy_cost(parts: Parts, ready: TimeMeasure | None) -> dict[str, Any] | None:
-    if any(one["verdict"] == "view" for one in _all(parts, "ownership")):
+    if any(verdict["verdict"] == "view" for verdict in _all(parts, "ownership")):
         return None  # the time is not that of a copy in every process
     found = _all(parts, "copy_cost")
     size_bytes = found[0]["size_bytes"] if found else 0
@@ -194,12 +194,12 @@ def _copy_cost(parts: Parts, ready: TimeMeasure | None) -> dict[str, Any] | None
     }
 
 
-def _in_company(parts: Parts) -> dict[str, Any] | None:
+def _company(parts: Parts) -> dict[str, Any] | None:
     """Return the first crash of the case in a shared process, before it was measured alone."""
-    found = _by_round(parts, "in_company")
+    found = _parts_by_round(parts, "in_company")
     if not found:
         return None
-    crashes = [one for _, one in found if one["status"] == "crashed"]
+    crashes = [result for _, result in found if result["status"] == "crashed"]
     return {**(crashes or [found[0][1]])[0], "rounds": [round_ for round_, _ in found]}
 
 
@@ -232,15 +232,15 @@ def merge_time(parts: Parts, name: str) -> TimeMeasure | None:
 
 def merge_placement(parts: Parts, convert: TimeMeasure | None) -> Placement | None:
     """Merge the times of loops; ``convert`` is the time of the conversion alone."""
-    found = _by_round(parts, "placement")
+    found = _parts_by_round(parts, "placement")
     if not found:
         return None
-    times = [(round_, one["times"]) for round_, one in found]
+    times = [(round_, part["times"]) for round_, part in found]
     measures = {field: merge_time(times, name) for name, field in PLACEMENTS.items()}
     loops = (
-        (_median_ns(one["hoisted"]), _median_ns(one["in-loop"]))
-        for _, one in times
-        if "hoisted" in one and "in-loop" in one
+        (_median_ns(loop_times["hoisted"]), _median_ns(loop_times["in-loop"]))
+        for _, loop_times in times
+        if "hoisted" in loop_times and "in-loop" in loop_times
     )
     share = saved_share(loops)
     return Placement(
@@ -248,7 +248,7 @@ def merge_placement(parts: Parts, convert: TimeMeasure | None) -> Placement | No
         **measures,
         share=share,
         break_even_iterations=break_even(convert, measures["in_loop"], measures["hoisted"], share),
-        refused={name: words for _, one in found for name, words in one["refused"].items()},
+        refused={name: words for _, part in found for name, words in part["refused"].items()},
     )
 
 
@@ -275,7 +275,7 @@ def break_even(
 
 def saved_share(times_ns: Iterable[tuple[float, float]]) -> Share | None:
     """Return the part of the second time that the first one saves, from pairs of one process."""
-    ratios = [less / whole for less, whole in times_ns if whole > 0]
+    ratios = [part / whole for part, whole in times_ns if whole > 0]
     if not ratios:
         return None
     interval = student_interval(ratios)
@@ -287,8 +287,8 @@ def saved_share(times_ns: Iterable[tuple[float, float]]) -> Share | None:
 
 def _step(parts: Parts) -> dict[str, Any] | None:
     """Merge the parts of a step of inference."""
-    times = [(round_, one["times"]) for round_, one in _by_round(parts, "versus")]
-    changes_ns = [_change_ns(one["times"]) for one in _all(parts, "shape_change")]
+    times = [(round_, part["times"]) for round_, part in _parts_by_round(parts, "versus")]
+    changes_ns = [_change_ns(part["times"]) for part in _all(parts, "shape_change")]
     allocations: dict[str, Any] = next(iter(_all(parts, "allocations")), {})
     reuse = agree(_all(parts, "reuse"))
     if not (times or changes_ns or allocations or reuse):
@@ -309,9 +309,9 @@ def _step(parts: Parts) -> dict[str, Any] | None:
 
 def _saved(times: Parts, name: str, fresh: str) -> Share | None:
     return saved_share(
-        (undisturbed_ns(one[name]), undisturbed_ns(one[fresh]))
-        for _, one in times
-        if name in one and fresh in one
+        (undisturbed_ns(loop_times[name]), undisturbed_ns(loop_times[fresh]))
+        for _, loop_times in times
+        if name in loop_times and fresh in loop_times
     )
 
 

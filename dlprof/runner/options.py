@@ -105,8 +105,10 @@ class Several:
     def read(self, value: Any) -> Any:
         # A tuple of numbers is one word, such as 4x4.
         lengths = isinstance(value, tuple) and all(map(_is_whole, value))
-        one = lengths or isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
-        texts = [_text(word) for word in ([value] if one else value)]
+        is_single = (
+            lengths or isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
+        )
+        texts = [_text(word) for word in ([value] if is_single else value)]
         words = split(texts) if self.commas else texts
         if not words or not all(word.strip() for word in words):
             raise UsageError("names nothing: leave it out for the default")
@@ -173,7 +175,7 @@ class Option:
         return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
 
 
-def value_of(option: Option, raw: Any, name: str) -> Any:
+def read_value(option: Option, raw: Any, name: str) -> Any:
     """Read one value. Raises :class:`UsageError` with ``name``, the value and the expectation."""
     try:
         return option.kind.read(raw)
@@ -221,7 +223,7 @@ def _devices(names: Iterable[str]) -> tuple[str, ...]:
 
 def _file(text: str) -> str:
     """Return the absolute path of an existing file."""
-    path = files.at_home(Path(text))
+    path = files.expand_home(Path(text))
     if path.is_file():
         return str(path.absolute())
     raise UsageError("it is not a regular file" if path.exists() else "there is no such file")
@@ -478,7 +480,7 @@ def read(
     as a verb declares them. Raises :class:`UsageError`.
     """
     return {
-        key: value_of(known[key], raw, known[key].name if typed else key)
+        key: read_value(known[key], raw, known[key].name if typed else key)
         for key, raw in given.items()
         if raw is not None
     }
@@ -500,7 +502,7 @@ def settle(*layers: Mapping[str, Any], known: Iterable[Option] = ()) -> dict[str
     return found | SIMULATED | stated if simulated_in(found[DEVICES.key]) else found
 
 
-def key_of(name: str, known: Iterable[Option]) -> str:
+def option_key(name: str, known: Iterable[Option]) -> str:
     """Return the key of an option by its plural or singular name.
 
     Raises LookupError with the nearest name.

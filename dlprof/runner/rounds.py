@@ -114,7 +114,7 @@ class Runner:
         for round_ in range(rounds):
             if round_ and is_over():
                 break
-            groups = shuffled(self._needed(round_, timed), self.settings.seed, round_)
+            groups = shuffled(self._needed_groups(round_, timed), self.settings.seed, round_)
             for place, group in enumerate(groups):
                 self._import_ahead(groups, place, round_)
                 finish([self._measure(group, round_)])
@@ -130,7 +130,7 @@ class Runner:
 
         Before the first stop a worker begins to import, so that both sides import at once.
         """
-        for group in self._needed(round_, order):
+        for group in self._needed_groups(round_, order):
             self._load(group, round_)
             yield Stop(group[0].number)
             self._pool.wait(self.settings.limit_s)
@@ -138,18 +138,18 @@ class Runner:
             yield from self._measure(group, round_, turns)
         self.rounds_done = max(self.rounds_done, round_ + 1)
 
-    def diagnose(self, only: set[int], is_over: Callable[[], bool]) -> set[int]:
+    def diagnose(self, indices: set[int], is_over: Callable[[], bool]) -> set[int]:
         """Diagnose the paths of some cases until the time ``is_over``. Return the cases left."""
-        groups = self._grouped(sorted(self._undiagnosed() & only))
+        groups = self._grouped(sorted(self._undiagnosed() & indices))
         finish([self._diagnose(deque(groups), is_over)])
-        return self._undiagnosed() & only
+        return self._undiagnosed() & indices
 
-    def look_again(self, only: set[int], instrument: str, look: int) -> None:
+    def look_again(self, indices: set[int], instrument: str, look: int) -> None:
         """Run one instrument again for some cases: a race shows only now and then.
 
         ``look`` counts from 0. Each look is kept as a round of its own, after all others.
         """
-        for group in self._grouped(sorted(only)):
+        for group in self._grouped(sorted(indices)):
             round_ = self.settings.rounds + 2 + look
             finish([self._look(group, round_, (instrument,))])
 
@@ -160,15 +160,17 @@ class Runner:
         """Measure one round of cases that share a process; then its suspects, each path alone."""
         with closing(Processes(self._pool, self._kind(group[0]))) as processes:
             suspects = yield from self._serve(group, round_, processes, turns)
-        refused = [one for one in suspects if one.before and one.before.status == "unsupported"]
+        refused = [
+            entry for entry in suspects if entry.before and entry.before.status == "unsupported"
+        ]
         if refused and turns:
             yield Stop(refused[0].number)
             finish([self._confirm(group, refused, round_)])
         elif refused:
             yield from self._confirm(group, refused, round_)
-        left = [one for one in suspects if self.file.needs(one.number, round_)]
+        remaining = [entry for entry in suspects if self.file.needs(entry.number, round_)]
         with closing(Processes(self._pool)) as processes:
-            for path in grouped(left, BY_PATH):
+            for path in grouped(remaining, BY_PATH):
                 yield from self._serve(path, round_, processes, turns, alone=True)
 
     def _confirm(self, group: Group, refused: Group, round_: int) -> Lane:
@@ -186,8 +188,8 @@ class Runner:
 
     def _survey(self, entries: Group, lane: int) -> Lane:
         """Survey paths: those of a pair in one process; then its suspects, each path alone."""
-        for _, of_pair in groupby(entries, key=lambda entry: entry.case.pair):
-            group = list(of_pair)
+        for _, pair_entries in groupby(entries, key=lambda entry: entry.case.pair):
+            group = list(pair_entries)
             processes = self._forks(group, lane)
             suspects = yield from self._serve(group, 0, processes)
             for path in grouped(suspects, BY_PATH):
@@ -207,9 +209,9 @@ class Runner:
         The first answer of a process counts, and any answer of a path ``alone``. A path that ends
         or changes a shared process is measured alone from then on.
         """
-        waiting, suspects, lost, worker = list(entries), list[Entry](), 0, None
+        waiting, suspects, losses, worker = list(entries), list[Entry](), 0, None
         is_limited = alone and entries[0].case.surveyed
-        while waiting and not (is_limited and lost == MOST_LOST):
+        while waiting and not (is_limited and losses == MOST_LOST):
             entry = waiting[0]
             if turns:  # before a process starts that would disturb the other side
                 yield Stop(entry.number)
@@ -217,7 +219,7 @@ class Runner:
             worker = worker or (yield from self._next(processes, entry, round_, alone))
             outcome = yield from self._client.ask(worker, entry, round_, alone=counts, turns=turns)
             if spoils(outcome):
-                worker, lost = None, lost + 1
+                worker, losses = None, losses + 1
             if not (is_first or outcome.alive) and outcome.stage == "start":
                 continue  # it died before it began: the case before this one is the cause
             waiting.pop(0)
@@ -226,8 +228,8 @@ class Runner:
             else:
                 self._keep(entry, round_, compared(entry.case, outcome, entry.before))
             if worker is None and not alone:
-                suspects += [one for one in waiting if one.path == entry.path]
-                waiting = [one for one in waiting if one.path != entry.path]
+                suspects += [other for other in waiting if other.path == entry.path]
+                waiting = [other for other in waiting if other.path != entry.path]
         for entry in waiting:
             self._keep(entry, round_, Outcome("skipped", SPOILS))
         return suspects
@@ -252,16 +254,18 @@ class Runner:
 
         Not on a device: there a worker tells by its queues whether a conversion waits.
         """
-        left = sorted(self._undiagnosed())
-        for _ in range(len(self._diagnosed) - len(left)):
+        undiagnosed = sorted(self._undiagnosed())
+        for _ in range(len(self._diagnosed) - len(undiagnosed)):
             self.watcher.step()  # refused, crashed, or diagnosed before the run was resumed
-        needed = [entry for group in self._needed(0, surveyed) for entry in group]
-        on_host = all(self.cases[index].device == "cpu" for index in (*left, *surveyed))
-        count = lanes(len(needed) + len(left)) if on_host else 1
-        paths = grouped(needed, BY_PATH)
-        shares = [[one for path in paths[lane::count] for one in path] for lane in range(count)]
+        entries = [entry for group in self._needed_groups(0, surveyed) for entry in group]
+        on_host = all(self.cases[index].device == "cpu" for index in (*undiagnosed, *surveyed))
+        count = lanes(len(entries) + len(undiagnosed)) if on_host else 1
+        paths = grouped(entries, BY_PATH)
+        shares = [[entry for path in paths[lane::count] for entry in path] for lane in range(count)]
         finish([self._survey(share, lane) for lane, share in enumerate(shares)])
-        groups = deque(shuffled(self._grouped(left), self.settings.seed, self.settings.rounds))
+        groups = deque(
+            shuffled(self._grouped(undiagnosed), self.settings.seed, self.settings.rounds)
+        )
         finish([self._diagnose(groups, is_over, lane) for lane in range(count)])
 
     def _diagnose(self, groups: deque[Group], is_over: Callable[[], bool], lane: int = 0) -> Lane:
@@ -274,8 +278,8 @@ class Runner:
         instruments = DIAGNOSIS if self.settings.diagnose else ALIGNMENT
         while not is_over() and (group := next(filter(None, groups), None)):
             groups.rotate(-1 - groups.index(group))
-            taken = yield from self._look(group, round_, instruments, is_over, lane)
-            traced = [entry for entry in taken if entry.case.device == "cuda"]
+            entries = yield from self._look(group, round_, instruments, is_over, lane)
+            traced = [entry for entry in entries if entry.case.device == "cuda"]
             if self._can_trace and traced:
                 # CUPTI has one subscriber per process, so traces get a worker of their own.
                 yield from self._look(traced, round_ + 1, TRACE)
@@ -292,33 +296,33 @@ class Runner:
         is_over: Callable[[], bool] = lambda: False,
         lane: int = 0,
     ) -> Generator[Any, int | None, Group]:
-        """Run ``instruments`` for the cases that wait. Return the cases that were taken.
+        """Run ``instruments`` for the waiting cases, until time is over. Return the cases begun.
 
         If a worker dies after other cases, its case is tried again in a new one. If it dies of its
         first case, that costs the instrument in which it died.
         """
-        taken: Group = []
+        entries: Group = []
         processes = self._forks(waiting, lane)
         worker = None
         while waiting and not is_over():
             entry = waiting.pop(0)
-            taken.append(entry)
+            entries.append(entry)
             if not self.file.needs(entry.number, round_):
                 continue  # only its trace is left
-            whole, left = Outcome("ok", None), instruments
-            while left:
+            whole, remaining = Outcome("ok", None), instruments
+            while remaining:
                 is_first = worker is None
                 worker = worker or (yield from processes.next())
-                outcome = yield from self._client.ask(worker, entry, round_, left)
+                outcome = yield from self._client.ask(worker, entry, round_, remaining)
                 if outcome.alive or is_first:
-                    left = take_over(whole, outcome, left)
+                    remaining = take_over(whole, outcome, remaining)
                 if spoils(outcome):
                     worker = None
             self._client.keep(entry, round_, whole)
             if round_ == self.settings.rounds:
                 self.watcher.step()
         yield from processes.end()
-        return taken
+        return entries
 
     def _undiagnosed(self) -> set[int]:
         """Return the case of each path that was not refused and did not crash, if it is left."""
@@ -347,13 +351,13 @@ class Runner:
         forks = is_only and round_ == 0 and bool(self._diagnosed)
         if is_only and not forks and round_ + 1 < self.settings.rounds:
             second = groups
-        can_load = all(can_fork(one) for one in (group, *second)) and (forks or second)
+        can_load = all(can_fork(entries) for entries in (group, *second)) and (forks or second)
         if self._pool.has_loaded(kind) or not can_load or processors() == 1:
             return
         if forks:
             self._pool.load(("forks", kind), imports_ahead(group))
-        for one in (*second, group):
-            self._load(one, round_)
+        for entries in (*second, group):
+            self._load(entries, round_)
         self._pool.wait(self.settings.limit_s)
 
     def _load(self, group: Group, round_: int) -> None:
@@ -368,15 +372,15 @@ class Runner:
         """Return the same key for all cases that share a process."""
         return () if self.settings.together else entry.case.pair
 
-    def _needed(self, round_: int, order: Iterable[int]) -> list[Group]:
+    def _needed_groups(self, round_: int, order: Iterable[int]) -> list[Group]:
         """Return the cases that a round still needs, grouped for one worker each."""
-        needed = []
+        indices = []
         for index in order:
             if self.file.needs(index, round_):
-                needed.append(index)
+                indices.append(index)
             else:
                 self.watcher.step()
-        return self._grouped(needed)
+        return self._grouped(indices)
 
     def _grouped(self, indices: Iterable[int]) -> list[Group]:
         return grouped((Entry(index, self.cases[index]) for index in indices), self._kind)
@@ -390,8 +394,8 @@ def _diagnosed(cases: Sequence[Case], settings: Settings) -> list[list[int]]:
     paths: dict[Any, list[int]] = {}
     for index, case in enumerate(cases):
         contiguous = case.device == "cpu" and case.layout in CONTIGUOUS
-        wanted = settings.diagnose or (settings.alignment and contiguous)
-        if wanted and not case.surveyed and not case.is_step:
+        is_wanted = settings.diagnose or (settings.alignment and contiguous)
+        if is_wanted and not case.surveyed and not case.is_step:
             path = case.pair, case.path, case.dtype, case.layout, case.device
             paths.setdefault(path, []).append(index)
     return [sorted(path, key=lambda i: cases[i].size_bytes == 0) for path in paths.values()]
@@ -414,12 +418,12 @@ def take_over(whole: Outcome, outcome: Outcome, instruments: tuple[str, ...]) ->
         reason = outcome.reason or outcome.status
         whole.failures.append({"instrument": "diagnosis", "reason": reason})
         return ()
-    whole.parts[instrument] = _lost_in(outcome)
+    whole.parts[instrument] = _lost_verdict(outcome)
     answered = {*whole.parts, *(failure["instrument"] for failure in whole.failures)}
     return tuple(name for name in instruments if name not in answered)
 
 
-def _lost_in(outcome: Outcome) -> dict[str, Any]:
+def _lost_verdict(outcome: Outcome) -> dict[str, Any]:
     """Return the verdict of the instrument that lost the worker."""
     found, status = outcome.parts.get("after_drop", {}), session_status(outcome)
     evidence = {**found, "reason": outcome.reason or outcome.status, "worker": status}
@@ -428,6 +432,6 @@ def _lost_in(outcome: Outcome) -> dict[str, Any]:
         evidence["lost"] = outcome.lost.model_dump()
         is_read = outcome.stage in (AFTER_DROP, SOURCE_AFTER_DROP)
         died = is_read and outcome.lost.is_of_bad_memory
-    lost_source = found.get("source_after_drop") not in (None, SAME)
-    dangling = died or lost_source or found.get("changed_after_drop") is True
+    is_source_lost = found.get("source_after_drop") not in (None, SAME)
+    dangling = died or is_source_lost or found.get("changed_after_drop") is True
     return {"verdict": "dangling" if dangling else "unknown", "evidence": evidence}

@@ -118,16 +118,16 @@ def processors() -> int:
 
 def finish(all_lanes: Sequence[Lane]) -> None:
     """Advance all lanes to their ends. If one fails, or the user stops, close all."""
-    left = list(all_lanes)
+    active = list(all_lanes)
     try:
-        while left:
-            waiting = {lane: worker for lane in left if (worker := next(lane, None)) is not None}
+        while active:
+            waiting = {lane: worker for lane in active if (worker := next(lane, None)) is not None}
             ready = select.poll()
             for worker in waiting.values():
                 for pipe in worker.pipes:
                     ready.register(pipe, select.POLLIN)
             ready.poll(POLL_S * 1000)  # until one of them writes, or limits are to be checked
-            left = list(waiting)
+            active = list(waiting)
     finally:
         for lane in all_lanes:
             lane.close()

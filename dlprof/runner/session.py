@@ -95,8 +95,8 @@ class CaseRecord(Model):
     @property
     def way(self) -> tuple[str, ...]:
         """Return the path without the array; calls of a user's own differ by their code."""
-        own = (self.code,) if self.import_ == STATEMENT else ()
-        return (*self.pair, self.export, self.import_, *own)
+        code = (self.code,) if self.import_ == STATEMENT else ()
+        return (*self.pair, self.export, self.import_, *code)
 
 
 class ProcessSamples(Model):
@@ -129,15 +129,15 @@ class TimeMeasure(Model):
     def is_disturbed(self) -> bool:
         """Whether half of the samples are disturbed in half of the processes."""
         disturbed = 0
-        for one in self.processes:  # a generator would take most of the time of many reports
-            disturbed += (one.disturbed or 0.0) >= DISTURBED
+        for process in self.processes:  # a generator would take most of the time of many reports
+            disturbed += (process.disturbed or 0.0) >= DISTURBED
         return 0 < len(self.processes) <= 2 * disturbed
 
     @property
     def medians_by_round(self) -> dict[int, float]:
         """Return the median of each process in ns by its round, if its samples are known."""
-        known = (one for one in self.processes if one.samples_ns)
-        return {one.round: statistics.median(one.samples_ns) for one in known}
+        known = (process for process in self.processes if process.samples_ns)
+        return {process.round: statistics.median(process.samples_ns) for process in known}
 
 
 class DeviceTime(Record):
@@ -307,7 +307,7 @@ class Result(Model):
         is_own = self.status == "skipped" and (self.reason or "").startswith(FAILED_IN)
         if is_own or self.is_of_faulty_probe:
             return self.reason or self.status
-        return next((one.reason for one in self.notes if one.reason.startswith(FAULTY)), "")
+        return next((note.reason for note in self.notes if note.reason.startswith(FAULTY)), "")
 
     @property
     def first_in_process_ns(self) -> float | None:

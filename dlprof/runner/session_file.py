@@ -66,14 +66,14 @@ class SessionFile:
         """Whether the whole request is measured."""
         return self.end.get("complete") is True
 
-    def add(self, of: int, round_: int, answer: Answer) -> None:
+    def add(self, number: int, round_: int, answer: Answer) -> None:
         """Append the answer of one round; it has at least a status.
 
         Raises :class:`Unsaved` if the disk is full.
         """
-        line = json_text.dump({"of": of, "round": round_, "answer": answer})
+        line = json_text.dump({"of": number, "round": round_, "answer": answer})
         self._append(line)
-        self._answers[of].append((round_, json_text.loads(line)["answer"]))
+        self._answers[number].append((round_, json_text.loads(line)["answer"]))
 
     def finish(self, end: Mapping[str, Any]) -> None:
         """Append the end of the sitting. Raises :class:`Unsaved` if the disk is full."""
@@ -81,18 +81,19 @@ class SessionFile:
         if self._answers:
             self._append(json_text.dump({"end": end}))
 
-    def answers(self, of: int) -> list[tuple[int, Answer]]:
+    def answers(self, number: int) -> list[tuple[int, Answer]]:
         """Return each answer to a case with its round, in order."""
-        return self._answers.get(of, [])
+        return self._answers.get(number, [])
 
-    def settled(self, of: int) -> bool:
+    def settled(self, number: int) -> bool:
         """Whether a case was refused, crashed or hung, so that no further round measures it."""
-        return any(_is_settled(answer) for _, answer in self.answers(of))
+        return any(_is_settled(answer) for _, answer in self.answers(number))
 
-    def needs(self, of: int, round_: int) -> bool:
+    def needs(self, number: int, round_: int) -> bool:
         """Whether a round of a case is still to be measured."""
         return not any(
-            of_round == round_ or _is_settled(answer) for of_round, answer in self.answers(of)
+            answer_round == round_ or _is_settled(answer)
+            for answer_round, answer in self.answers(number)
         )
 
     def session(self, end: Mapping[str, Any]) -> Session:
@@ -183,7 +184,7 @@ def first_error(error: ValidationError) -> str:
 
 def _read(text: str, name: str) -> tuple[dict[str, Any], Answers, dict[str, Any]]:
     """Return header, answers and end, without a torn last line."""
-    first, _, others = text.partition("\n")
+    first, _, body = text.partition("\n")
     header = _content(first, name, 1)
     schema = str(header.get("schema"))
     if schema.startswith("dlprof.trace/"):
@@ -192,7 +193,7 @@ def _read(text: str, name: str) -> tuple[dict[str, Any], Answers, dict[str, Any]
         raise SessionError(f"{name} is not a dlprof session: its schema is not {SCHEMA!r}")
     answers: defaultdict[int, list[tuple[int, Answer]]] = defaultdict(list)
     end: dict[str, Any] = {}
-    for number, line in enumerate(others.split("\n")[:-1], start=2):
+    for number, line in enumerate(body.split("\n")[:-1], start=2):
         content = _content(line, name, number)
         try:
             if "end" in content:
@@ -236,7 +237,9 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Return the difference between the run in the file and this one; empty for none."""
     if old.get("request") != new.get("request") or old.get("cases") != new.get("cases"):
         return "other cases or options"
-    before, now = (Environment.model_validate(one.get("environment") or {}) for one in (old, new))
+    before, now = (
+        Environment.model_validate(header.get("environment") or {}) for header in (old, new)
+    )
     for name in SAME:
         if getattr(before, name) != getattr(now, name):
             return f"{name} was {getattr(before, name)} and is {getattr(now, name)}"

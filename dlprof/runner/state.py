@@ -23,12 +23,12 @@ def default_path(command: str) -> Path:
     """
     folder = state_folder() / "traces" if command == TRACE else state_folder()
     try:
-        _made(folder)
+        _make_folder(folder)
     except OSError as error:
         raise UsageError(
             f"cannot keep the session in {folder}: {error.strerror}; name a file with -o"
         ) from None
-    for old in _kept_in(folder)[KEPT_SESSIONS:]:
+    for old in _files(folder)[KEPT_SESSIONS:]:
         with contextlib.suppress(OSError):
             old.unlink()
     now = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%d-%H%M%S}"
@@ -37,7 +37,7 @@ def default_path(command: str) -> Path:
 
 def kept_sessions() -> list[Path]:
     """Return the sessions in the user's state folder, newest first. Raises :class:`UsageError`."""
-    return _kept_in(state_folder())
+    return _files(state_folder())
 
 
 def is_kept(path: Path) -> bool:
@@ -60,7 +60,7 @@ def state_folder() -> Path:
 def remember_last(session: Path) -> None:
     """Keep the name of the newest session or trace, which ``LAST`` names in commands."""
     with contextlib.suppress(OSError, UsageError):  # a read-only folder costs the name only
-        (_made(state_folder()) / LAST).write_text(str(session.absolute()), encoding="utf-8")
+        (_make_folder(state_folder()) / LAST).write_text(str(session.absolute()), encoding="utf-8")
 
 
 def last_session() -> Path:
@@ -71,10 +71,10 @@ def last_session() -> Path:
         raise UsageError("LAST names the newest session or trace: there is none yet") from None
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 
-def _kept_in(folder: Path) -> list[Path]:
+def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.json"), key=lambda path: path.name, reverse=True)

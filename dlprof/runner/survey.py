@@ -78,8 +78,8 @@ def is_plainest(case: Case) -> bool:
 def survey_label(case: CaseRecord) -> Label:
     if case.shape != SHAPE:
         dtype = case.dtype if (case.shape, case.dtype) in CROSSED_SHAPES else ""
-        other = case.layout if case.shape == CUBE else dtype
-        return Label("shapes", f"{shape_text(case.shape)} {other}".rstrip(), dtype)
+        detail = case.layout if case.shape == CUBE else dtype
+        return Label("shapes", f"{shape_text(case.shape)} {detail}".rstrip(), dtype)
     if case.layout in PLAIN.values():
         return Label("dtypes", case.dtype)
     if case.layout == "sliced":

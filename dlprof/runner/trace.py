@@ -195,12 +195,14 @@ def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
     def pass_on(number: int, _: object) -> None:
         process.send_signal(number)
 
-    before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGHUP)}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
+    handlers = {
+        number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGHUP)
+    }
+    handlers[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         return process.wait()
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler or signal.SIG_DFL)
 
 
@@ -237,13 +239,17 @@ def completed(fields: Mapping[str, Any]) -> Trace:
 
 def _sources(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[int, str]]]:
     """Return the lines around each row, by file."""
-    wanted: dict[str, set[int]] = {}
+    line_numbers: dict[str, set[int]] = {}
     for row in rows[:MOST_SOURCES]:
         around = range(row["line"] - AROUND, row["line"] + AROUND + 1)
-        wanted.setdefault(row["file"], set()).update(around)
+        line_numbers.setdefault(row["file"], set()).update(around)
     return {
-        file: [(at, lines[at - 1][:WIDEST]) for at in sorted(numbers) if 0 < at <= len(lines)]
-        for file, numbers in wanted.items()
+        file: [
+            (number, lines[number - 1][:WIDEST])
+            for number in sorted(numbers)
+            if 0 < number <= len(lines)
+        ]
+        for file, numbers in line_numbers.items()
         if (lines := _source(file))
     }
 
@@ -296,15 +302,15 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     places = {key: place for place, key in enumerate(rows)}
     timeline: list[tuple[int, ...]] = []
     events: list[tuple[int, ...]] = []
-    for at, part in enumerate(parts):
+    for index, part in enumerate(parts):
         shift_ns = round((part["started"] - parts[0]["started"]) * 1e9)
-        own = [places[_identity(row)] for row in part["rows"]]
+        row_places = [places[_identity(row)] for row in part["rows"]]
         timeline += [
-            (begin + shift_ns, end + shift_ns, own[row], took, at)
+            (begin + shift_ns, end + shift_ns, row_places[row], took, index)
             for begin, end, row, took in part["timeline"]
         ]
         events += [
-            (began + shift_ns, took, own[row], at, thread)
+            (began + shift_ns, took, row_places[row], index, thread)
             for began, took, row, thread in part["events"]
         ]
     return {
@@ -333,7 +339,7 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
         (dtype, tuple(shape), size, calls)
         for dtype, shape, calls, size in (*row["arrays"], *other["arrays"])
     ]
-    summed = sorted(_summed(arrays, 3), key=lambda one: one[0] == OTHERS)
+    summed = sorted(_summed(arrays, 3), key=lambda entry: entry[0] == OTHERS)
     row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
     empty = _empty(row["arrays"])
     views, copies, unknown = (row[name] for name in ("views", "copies", "unknown"))

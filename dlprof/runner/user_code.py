@@ -56,22 +56,22 @@ def request_for(
     check(statement, setup, source)
     python, probe_files = values["python"], values["probes"]
     simulated = simulated_in(values["devices"])
-    known = inspect_interpreter(python, probe_files, simulated)
+    catalog = inspect_interpreter(python, probe_files, simulated)
     variables: dict[str, str] = {}
-    for probe in known.probes:
+    for probe in catalog.probes:
         variables |= probe.variables
     typed = {"statement": statement, "setup": setup, "source": source}
-    can_fork = bool(known.interpreter.get("no_cuda"))
+    can_fork = bool(catalog.interpreter.get("no_cuda"))
     imports = [{"statements": leading_imports(setup)}] if can_fork else []
-    with closing(Pool(python, variables | known.variables)) as pool:
+    with closing(Pool(python, variables | catalog.variables)) as pool:
         if imports and processors() > 1:
             pool.load((), imports)
         found = _recognize(
             typed, values["timeout"], probe_files, pool.forks(("forks", ()), imports)
         )
-        own = _own_code(setup, found)
+        code = _user_code(setup, found)
         array = found["source"]
-        pair = own.producer.name, own.consumer.name
+        pair = code.producer.name, code.consumer.name
         request = make_request(values, (pair,), ("time", statement))
         request = replace(
             request,
@@ -80,7 +80,7 @@ def request_for(
             ),
             # The setup makes the array, and does no more. All processes serve one pair.
             settings=replace(request.settings, setup="", together=True),
-            probe_files=(*probe_files, own.reference()),
+            probe_files=(*probe_files, code.reference()),
         )
         catalog = inspect_interpreter(python, request.probe_files, simulated)
         yield request, catalog, pool if can_fork else None
@@ -120,7 +120,7 @@ def _check(outcome: Outcome) -> None:
         raise Unmeasured(f"{name} is on the device {device!r}, and dlprof knows cpu and cuda")
 
 
-def _own_code(setup: str, found: dict[str, Any]) -> UserCode:
+def _user_code(setup: str, found: dict[str, Any]) -> UserCode:
     result = found.get("result") or {"side": NO_CONSUMER, "array": False, "device": ""}
     device = result["device"] if result["device"] in ANY_DEVICE else ""
     return UserCode(

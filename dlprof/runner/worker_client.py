@@ -186,9 +186,9 @@ class Worker(WorkerClient):
                 if on_stage is not None:
                     on_stage(self._outcome.stage)
         if has_ended:
-            return self._crashed()
+            return self._crash_outcome()
         if not self.turn and time.monotonic() > self._deadline:
-            return self._timed_out()
+            return self._timeout_outcome()
         return None
 
     def go(self, calls: int | None = None) -> None:
@@ -249,15 +249,15 @@ class Worker(WorkerClient):
         """Return all messages that a dead worker left."""
         return [message for _ in range(DRAIN_READS) for message in self._messages(0)]
 
-    def _crashed(self) -> Outcome:
+    def _crash_outcome(self) -> Outcome:
         code = self.process.wait()
         if code == -signal.SIGKILL and oom_kills() > self._oom_kills:
             self._outcome.status = "skipped"
             self._outcome.reason = f"killed: out of memory during {self._outcome.stage}"
-            return self._lost(None)
-        return self._lost(_ending(code))
+            return self._lost_outcome(None)
+        return self._lost_outcome(_ending(code))
 
-    def _timed_out(self) -> Outcome:
+    def _timeout_outcome(self) -> Outcome:
         self._outcome.status = "timeout"
         # The faulthandler of the worker writes where each of its threads is.
         with contextlib.suppress(ProcessLookupError):
@@ -266,9 +266,9 @@ class Worker(WorkerClient):
         while not self.has_ended and time.monotonic() < deadline:
             self._messages()
         limit_s = round(self._limit_s, 1)
-        return self._lost(Lost(how=f"no answer within {limit_s:g} s", limit_s=limit_s))
+        return self._lost_outcome(Lost(how=f"no answer within {limit_s:g} s", limit_s=limit_s))
 
-    def _lost(self, lost: Lost | None) -> Outcome:
+    def _lost_outcome(self, lost: Lost | None) -> Outcome:
         outcome = self._outcome
         if lost is not None:
             outcome.lost = lost.model_copy(update={"stage": outcome.stage})
@@ -277,8 +277,8 @@ class Worker(WorkerClient):
         self._last_messages()
         lines = self._tail.decode("utf-8", "replace").splitlines()
         # Not the faulthandler's long list of extension modules.
-        kept = [line for line in lines if not line.startswith("Extension modules: ")]
-        outcome.output = sanitised("\n".join(kept).strip()) or None
+        lines = [line for line in lines if not line.startswith("Extension modules: ")]
+        outcome.output = sanitised("\n".join(lines).strip()) or None
         outcome.alive = False
         return outcome
 
@@ -428,11 +428,11 @@ def start(python: str, variables: Mapping[str, str]) -> WorkerClient:
 def started_by(replacement: Start) -> Iterator[None]:
     """Inside, ``replacement`` starts all workers."""
     global _start  # noqa: PLW0603 - the one seam between dlprof and its processes
-    before, _start = _start, replacement
+    previous, _start = _start, replacement
     try:
         yield
     finally:
-        _start = before
+        _start = previous
 
 
 def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, str]:

@@ -228,4 +228,4 @@ def test_a_probe_file_that_hangs_is_given_up(probe_file, monkeypatch):
 )
 def test_a_strange_but_harmless_probe_file_is_loaded(probe_file, text):
     catalog = inspect_interpreter(sys.executable, (probe_file(text),))
-    assert catalog.named("fake").found
+    assert catalog.find("fake").found

@@ -5,7 +5,7 @@ from builders import make_result, make_session
 from rule_builders import verdict
 
 from dlprof.errors import Unsure, UsageError
-from dlprof.jobs.bisect import Tried, between, bisect
+from dlprof.jobs.bisect import Tried, bisect, release_range
 from dlprof.report.comparison_document import bisect_document
 from dlprof.report.terminal import render
 
@@ -54,7 +54,7 @@ def test_ends_with_the_same_result_or_none_start_no_search():
 
 def test_releases_between_good_and_bad_are_listed_in_order():
     known = ["2.10.0", "2.9.1", "2.9.0", "2.8.0", "2.11.0"]
-    assert between(known, "2.9.0", "2.10.0") == ["2.9.0", "2.9.1", "2.10.0"]
-    assert between(known, "2.9.1", "2.8.0") == ["2.9.1", "2.9.0", "2.8.0"]
+    assert release_range(known, "2.9.0", "2.10.0") == ["2.9.0", "2.9.1", "2.10.0"]
+    assert release_range(known, "2.9.1", "2.8.0") == ["2.9.1", "2.9.0", "2.8.0"]
     with pytest.raises(UsageError, match=r"no release 2\.9"):
-        between(known, "2.9", "2.11.0")
+        release_range(known, "2.9", "2.11.0")

@@ -32,7 +32,7 @@ def answer(*entries):
 
 @pytest.mark.parametrize("word", ["tensorflow", "tf", "TF", "TensorFlow"])
 def test_a_framework_is_found_by_name_or_alias_in_any_case(catalog, word):
-    assert catalog.named(word) is TENSORFLOW
+    assert catalog.find(word) is TENSORFLOW
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_framework_is_found_by_name_or_alias_in_any_case(catalog, word):
 )
 def test_an_unknown_framework_is_answered_with_the_nearest_one_or_all(catalog, word, hint):
     with pytest.raises(UsageError, match=f"{word}.*{re.escape(hint)}"):
-        catalog.named(word)
+        catalog.find(word)
 
 
 @pytest.mark.parametrize(
