@@ -36,7 +36,7 @@ from dlprof.tracer.calls import Tracer
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.program import MAIN
-from dlprof.tracer.rows import OTHERS, SCHEMA, Rows, result_of
+from dlprof.tracer.rows import OTHERS, SCHEMA, Rows, result_word
 
 COPY, WAIT, CROSSING = "copy", "wait", "device-crossing"
 FAULTS = (COPY, WAIT, CROSSING)
@@ -343,7 +343,7 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
     empty = _empty(row["arrays"])
     views, copies, unknown = (row[name] for name in ("views", "copies", "unknown"))
-    row["result"] = result_of(views, copies, unknown, empty, row["raised"])
+    row["result"] = result_word(views, copies, unknown, empty, row["raised"])
     row["device"] = row["device"] or other["device"]
     row["retyped"] = sorted({*row["retyped"], *other["retyped"]})
     row["trouble"] = row["trouble"] or other["trouble"]

@@ -58,7 +58,7 @@ class Kind:
     may_keep: bool = False
     """Whether it may give out the same array again, so that a result that owns its memory is no
     proof of a copy."""
-    kept: Callable[[Any], Any] | None = None
+    host_copy: Callable[[Any], Any] | None = None
     """The copy on the host that an array keeps, and gives out again; None if it keeps none."""
 
 
@@ -70,10 +70,10 @@ class Kinds(dict[type, "Kind | None"]):
         self.probes = {kind.name: kind() for kind in ALL}
 
     def __missing__(self, kind: type) -> Kind | None:
-        found = self[kind] = self._found(kind)
+        found = self[kind] = self._look_up(kind)
         return found
 
-    def _found(self, kind: type) -> Kind | None:
+    def _look_up(self, kind: type) -> Kind | None:
         if kind.__name__ == "PyCapsule" and kind.__module__ == "builtins":
             return CAPSULE
         if str(kind.__module__).startswith("torch._subclasses"):
@@ -122,8 +122,8 @@ def _kind(probe: Probe) -> Kind:
         return Kind("torch", address, KEY, _nbytes, _torch_device, busy)
     if probe.name == "jax":
         address = partial(_jax_address, probe)
-        busy, kept = (lambda x: not x.is_ready()), (lambda x: getattr(x, "_npy_value", None))
-        return Kind("jax", address, KEY, _nbytes, _jax_device, busy, kept=kept)
+        busy, host_copy = (lambda x: not x.is_ready()), (lambda x: getattr(x, "_npy_value", None))
+        return Kind("jax", address, KEY, _nbytes, _jax_device, busy, host_copy=host_copy)
     if probe.name == "tensorflow":
         return Kind("tensorflow", _tf_address, _tf_key, partial(_counted, probe), probe.device)
     return Kind(
@@ -188,11 +188,11 @@ def _jax_device(array: Any) -> str:
     return f"cuda:{device.id}" if device.platform == "gpu" else str(device.platform)
 
 
-def are_apart(one: str, other: str) -> bool:
+def are_apart(device: str, other: str) -> bool:
     """Whether these are two devices. One of them may have no number, or be unknown."""
-    if "?" in {one, other}:
+    if "?" in {device, other}:
         return False
-    (kind, _, number), (other_kind, _, other_number) = one.partition(":"), other.partition(":")
+    (kind, _, number), (other_kind, _, other_number) = device.partition(":"), other.partition(":")
     return kind != other_kind or ("" not in {number, other_number} and number != other_number)
 
 
@@ -263,8 +263,8 @@ def _buffer(probe: Probe) -> Kind:
 
 
 def _capsule_address(thing: Any) -> int | None:
-    held = capsule.read(thing)
-    return held.address if held else None
+    contents = capsule.read(thing)
+    return contents.address if contents else None
 
 
 def no_array(name: str, address: Callable[[Any], int | None] = lambda _: None) -> Kind:
@@ -280,5 +280,5 @@ def leaves(things: Any, depth: int = 3) -> Iterator[Any]:
     if type(things) not in CONTAINERS:
         yield things
     elif depth:
-        for one in things.values() if type(things) is dict else things:
-            yield from leaves(one, depth - 1)
+        for thing in things.values() if type(things) is dict else things:
+            yield from leaves(thing, depth - 1)

@@ -144,9 +144,9 @@ class Calls(dict[type, "Kind | None"]):
             converts = self.target.takes
         return found if converts else OWN if self.target.takes_capsules else None
 
-    def named(self, kwargs: Mapping[str, Any]) -> Any:
+    def named_source(self, kwargs: Mapping[str, Any]) -> Any:
         """Return the first argument by name that is converted; None if there is none."""
-        return next((one for one in kwargs.values() if self[type(one)] is not None), None)
+        return next((value for value in kwargs.values() if self[type(value)] is not None), None)
 
     def begin(
         self, kind: Kind | None, source: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -172,15 +172,17 @@ class Calls(dict[type, "Kind | None"]):
             first = self[type(source[0])] if source else None
             if first is None or first in (CAPSULE, OWN, VIEW):
                 return None
-            kinds = [(one, self.tracer.kinds[type(one)]) for one in source]
-            host = [kind.kept(one) if kind and kind.kept else None for one, kind in kinds]
-            states = {kind.is_busy(one) for one, kind in kinds if kind and kind.is_busy} - {None}
+            kinds = [(array, self.tracer.kinds[type(array)]) for array in source]
+            host = [
+                kind.host_copy(array) if kind and kind.host_copy else None for array, kind in kinds
+            ]
+            states = {kind.is_busy(item) for item, kind in kinds if kind and kind.is_busy} - {None}
             is_busy = True in states if states else None
             row = self.row(frame, first.framework)
         elif kind is OWN:
             return self.uncounted()
         else:
-            host = kind.kept(source) if kind.kept else None
+            host = kind.host_copy(source) if kind.host_copy else None
             is_busy = kind.is_busy(source) if kind.is_busy else None
             if is_busy is None and self._upload_state is not None:
                 state = self._upload_state
@@ -219,37 +221,37 @@ class Calls(dict[type, "Kind | None"]):
         row, kind, source, host, queue, is_upload = call
         if kind is CONTAINER:
             return self._container(row, source, host, queue, result, took_ns)
-        made = self.tracer.kinds[type(result)]
+        result_kind = self.tracer.kinds[type(result)]
         if result is source or kind is OWN:
             return False
-        if made is CAPSULE:
+        if result_kind is CAPSULE:
             self._exported(row, kind, source, queue, result, took_ns)
             return False
         if kind is EXPORT:
             took_ns += source.took_ns
-            if source.key is None and made is not None:
-                source.key, source.nbytes = made.key(result), made.nbytes(result)
-        outcome = self._outcome(row, kind, source, host, made, result)
+            if source.key is None and result_kind is not None:
+                source.key, source.nbytes = result_kind.key(result), result_kind.nbytes(result)
+        outcome = self._outcome(row, kind, source, host, result_kind, result)
         if outcome is None:
             return False
-        at, copied = outcome
+        index, copied = outcome
         key = kind.key(source)
         numbers = row.arrays.get(key)
         if numbers is None:
             numbers = row.meet(key, kind.nbytes(source), kind.device(source), took_ns)
-        count(numbers, took_ns, at, copied)
-        if at == COPIES and numbers[COPIES] == 1 and made is not None:
-            row.note_dtypes(key[0], made.key(result)[0])
-        is_on_host = made is None or (is_upload and made.device(result) == "cpu")
+        count(numbers, took_ns, index, copied)
+        if index == COPIES and numbers[COPIES] == 1 and result_kind is not None:
+            row.note_dtypes(key[0], result_kind.key(result)[0])
+        is_on_host = result_kind is None or (is_upload and result_kind.device(result) == "cpu")
         if queue is not None and not is_on_host:
-            self._queued(row, key, at, queue, took_ns)
+            self._queued(row, key, index, queue, took_ns)
         return True
 
-    def _queued(self, row: Row, key: Any, at: int, queue: Queue, took_ns: float) -> None:
+    def _queued(self, row: Row, key: Any, index: int, queue: Queue, took_ns: float) -> None:
         """Count a call by its queue. The first one proves no wait: frameworks load code in it."""
         if not self._was_called:
             self._was_called, queue = True, (queue[0], FIRST)
-        row.queued(key, at, queue, took_ns)
+        row.queued(key, index, queue, took_ns)
 
     def _exported(
         self, row: Row, kind: Kind, source: Any, queue: Queue | None, result: Any, took_ns: float
@@ -284,58 +286,63 @@ class Calls(dict[type, "Kind | None"]):
         """Count a call for many arrays: a copy if it copied any of them."""
         kinds, results = self.tracer.kinds, list(leaves(result))
         outcomes: list[Outcome | None] = []
-        made = kinds[type(result)]
+        result_kind = kinds[type(result)]
         if len(results) == len(arrays):
             outcomes = [
-                self._outcome(row, kind, one, host, kinds[type(other)], other)
-                for one, host, other in zip(arrays, hosts, results, strict=True)
-                if (kind := kinds[type(one)]) and one is not other and kind.nbytes(one)
+                self._outcome(row, kind, array, host, kinds[type(output)], output)
+                for array, host, output in zip(arrays, hosts, results, strict=True)
+                if (kind := kinds[type(array)]) and array is not output and kind.nbytes(array)
             ]
-        elif made is not None:  # one array of many: it cannot be a view of all
-            row.consumer, copied = made.framework, made.nbytes(result)
-            is_on_meta = made.device(result) == "meta"
+        elif result_kind is not None:  # one array of many: it cannot be a view of all
+            row.consumer, copied = result_kind.framework, result_kind.nbytes(result)
+            is_on_meta = result_kind.device(result) == "meta"
             outcomes = [None if is_on_meta else (COPIES if copied else UNKNOWN, copied)]
         if None in outcomes:
             return False
-        found = [one for one in outcomes if one is not None]
-        words = {at for at, _ in found}
-        at = COPIES if COPIES in words else VIEWS if words == {VIEWS} else UNKNOWN
+        known = [outcome for outcome in outcomes if outcome is not None]
+        indices = {index for index, _ in known}
+        index = COPIES if COPIES in indices else VIEWS if indices == {VIEWS} else UNKNOWN
         first = arrays[0]
         kind = kinds[type(first)] or CAPSULE
         key = kind.key(first)
         numbers = row.meet(key, kind.nbytes(first), kind.device(first), took_ns)
-        count(numbers, took_ns, at, sum(copied for _, copied in found))
+        count(numbers, took_ns, index, sum(copied for _, copied in known))
         if queue is not None:
-            self._queued(row, key, at, queue, took_ns)
+            self._queued(row, key, index, queue, took_ns)
         return True
 
     def _outcome(  # noqa: PLR0911 - one for each answer
-        self, row: Row, kind: Kind, source: Any, host: Any, made: Kind | None, result: Any
+        self, row: Row, kind: Kind, source: Any, host: Any, result_kind: Kind | None, result: Any
     ) -> Outcome | None:
         """Return view or copy, by addresses and devices; None if nothing was converted."""
-        if made is None:
+        if result_kind is None:
             return None if self.target.is_move else (UNKNOWN, 0)
-        row.consumer = made.framework
-        here, there = kind.address(source), made.address(result)
-        if here == there and here and host is None:  # also of memory that two devices share
+        row.consumer = result_kind.framework
+        source_address, result_address = kind.address(source), result_kind.address(result)
+        # The same address may also be memory that two devices share.
+        if source_address == result_address and source_address and host is None:
             return VIEWS, 0
-        device, other = kind.device(source), made.device(result)
-        own = None if host is None else self.tracer.kinds[type(host)]
-        if own is not None and other == "cpu":
-            here, device = own.address(host), "cpu"
-        is_apart = device != other and are_apart(device, other)
-        if "meta" in (device, other) or (self.target.is_move and not is_apart):
+        device, result_device = kind.device(source), result_kind.device(result)
+        host_kind = None if host is None else self.tracer.kinds[type(host)]
+        if host_kind is not None and result_device == "cpu":
+            source_address, device = host_kind.address(host), "cpu"
+        is_apart = device != result_device and are_apart(device, result_device)
+        if "meta" in (device, result_device) or (self.target.is_move and not is_apart):
             return None  # it stands for no data, or is where it was
-        copied = made.nbytes(result)
-        if not copied and 0 in (made.key(result)[1] or ()):
+        copied = result_kind.nbytes(result)
+        if not copied and 0 in (result_kind.key(result)[1] or ()):
             return UNKNOWN, 0  # an array without elements has no memory
         if is_apart:
-            row.crossings[device, other] += 1
+            row.crossings[device, result_device] += 1
             return COPIES, copied
-        if here and there:
+        if source_address and result_address:
             length = kind.nbytes(source) if kind.is_buffer else 1
-            return (VIEWS, 0) if here <= there < here + length else (COPIES, copied)
-        is_own = made.owns is not None and made.owns(result) and not kind.may_keep
+            return (
+                (VIEWS, 0)
+                if source_address <= result_address < source_address + length
+                else (COPIES, copied)
+            )
+        is_own = result_kind.owns is not None and result_kind.owns(result) and not kind.may_keep
         return (COPIES, copied) if is_own else (UNKNOWN, 0)
 
 
@@ -351,7 +358,7 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
     def traced(*args: Any, **kwargs: Any) -> Any:
         row = None
         try:
-            source = args[0] if args else calls.named(kwargs)
+            source = args[0] if args else calls.named_source(kwargs)
             kind = calls[type(source)]
             if kind is None or (thread := get_ident()) in inside:
                 return original(*args, **kwargs)
@@ -406,8 +413,8 @@ class Builtin(functools.partial):  # type: ignore[type-arg]
     """
 
     def __eq__(self, other: object) -> bool:
-        mine, others = (getattr(one, "__wrapped__", one) for one in (self, other))
-        return bool(mine == others)
+        mine, theirs = (getattr(value, "__wrapped__", value) for value in (self, other))
+        return bool(mine == theirs)
 
     def __hash__(self) -> int:
         return hash(self.__wrapped__)  # type: ignore[attr-defined]

@@ -46,7 +46,7 @@ class Installed:
         self._waiting: dict[str, list[Target]] = defaultdict(list)
         for target in declared():
             self._waiting[target.root].append(target)
-        self._begun: set[str] = set()
+        self._open_imports: set[str] = set()
         """Modules that are being imported."""
         self._replaced: list[tuple[Any, str, Any, Any]] = []
         """Owner, name, what was there before, and what is there now."""
@@ -70,7 +70,7 @@ class Installed:
         self._replaced.clear()
         if self._everywhere:  # modules that were imported meanwhile hold wrappers
             wrappers = {id(wrapper): original for original, wrapper in self._originals.values()}
-            for module in _others(""):
+            for module in _outside_modules(""):
                 for name, value in list(_namespace(module).items()):
                     if id(value) in wrappers:
                         _namespace(module)[name] = wrappers[id(value)]
@@ -80,8 +80,8 @@ class Installed:
         root = name.partition(".")[0]
         if name == COMPILER:
             before, after = self._take_out, self._compiler_imported
-        elif any(f"{one.owner}.".startswith(f"{name}.") for one in self._waiting.get(root, ())):
-            before, after = partial(self._begun.add, name), partial(self._executed, name)
+        elif any(f"{item.owner}.".startswith(f"{name}.") for item in self._waiting.get(root, ())):
+            before, after = partial(self._open_imports.add, name), partial(self._executed, name)
         else:
             return None
         for finder in sys.meta_path:
@@ -93,9 +93,9 @@ class Installed:
         return None
 
     def _executed(self, name: str) -> None:
-        self._begun.discard(name)
+        self._open_imports.discard(name)
         root = name.partition(".")[0]
-        if root not in self._begun:
+        if root not in self._open_imports:
             self._imported(root)
 
     def _take_out(self) -> None:
@@ -125,7 +125,7 @@ class Installed:
             self._tracer.rows.trouble(root, error)
 
     def _wrap(self, root: str) -> None:
-        made: dict[int, tuple[Any, Any]] = {}
+        wrappers: dict[int, tuple[Any, Any]] = {}
         for target in list(self._waiting[root]):
             owner = resolved(target.owner)
             original = None if owner is None else getattr(owner, target.name, None)
@@ -133,11 +133,11 @@ class Installed:
                 continue
             self._waiting[root].remove(target)
             if self._place(owner, target, original):
-                made[id(original)] = self._originals[id(original)]
-        for other in self._aliases(root, made) if made else ():
-            self._replace(*other)
+                wrappers[id(original)] = self._originals[id(original)]
+        for alias in self._aliases(root, wrappers) if wrappers else ():
+            self._replace(*alias)
         table = getattr(sys.modules.get(SCRIPTS), "_builtin_table", None) or {}
-        for place, (_, wrapper) in made.items():
+        for place, (_, wrapper) in wrappers.items():
             if place in table:
                 table[id(wrapper)] = table[place]
 
@@ -167,17 +167,17 @@ class Installed:
         return True
 
     def _aliases(
-        self, root: str, made: dict[int, tuple[Any, Any]]
+        self, root: str, wrappers: dict[int, tuple[Any, Any]]
     ) -> Iterator[tuple[ModuleType, str, Any]]:
         """Yield other names of wrapped functions."""
         modules = dict.fromkeys(_public(sys.modules[root]))
         if self._everywhere:
-            modules |= dict.fromkeys(_others(root))
-        for other in modules:
-            for name, value in list(_namespace(other).items()):
-                found = made.get(id(value))
+            modules |= dict.fromkeys(_outside_modules(root))
+        for module in modules:
+            for name, value in list(_namespace(module).items()):
+                found = wrappers.get(id(value))
                 if found is not None and found[0] is value:
-                    yield other, name, found[1]
+                    yield module, name, found[1]
 
 
 def _call_around(loader: Any, before: Callable[[], None], after: Callable[[], None]) -> None:
@@ -208,13 +208,13 @@ def _public(module: ModuleType) -> Iterator[ModuleType]:
         yield from level
         names = [item for above in level for item in list(_namespace(above).items())]
         level = []
-        for name, one in names:
-            is_module = issubclass(type(one), ModuleType)  # isinstance would wake lazy objects
-            if not is_module or name.startswith("_") or one in known:
+        for name, member in names:
+            is_module = issubclass(type(member), ModuleType)  # isinstance would wake lazy objects
+            if not is_module or name.startswith("_") or member in known:
                 continue
-            if str(_namespace(one).get("__name__")).partition(".")[0] == root:
-                known.add(one)
-                level.append(one)
+            if str(_namespace(member).get("__name__")).partition(".")[0] == root:
+                known.add(member)
+                level.append(member)
 
 
 def _namespace(module: ModuleType) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def _namespace(module: ModuleType) -> dict[str, Any]:
     return found
 
 
-def _others(root: str) -> Iterator[ModuleType]:
+def _outside_modules(root: str) -> Iterator[ModuleType]:
     """Yield the modules outside a framework: the user's, and those of packages."""
     for name, module in list(sys.modules.items()):
         if issubclass(type(module), ModuleType) and name.partition(".")[0] not in (root, "dlprof"):

@@ -22,22 +22,22 @@ class Places:
     def __init__(self, include: tuple[str, ...] = ()) -> None:
         self._include = include
         paths = sysconfig.get_paths()
-        here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - few imports
-        self._others = [
+        package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - few imports
+        self._foreign_folders = [
             *(os.path.join(paths[name], "") for name in ("stdlib", "platstdlib")),  # noqa: PTH118
-            os.path.join(here, ""),  # noqa: PTH118
+            os.path.join(package, ""),  # noqa: PTH118
         ]
-        self._known: dict[str, bool] = {}
+        self._answers: dict[str, bool] = {}
 
     def is_own(self, frame: FrameType) -> bool:
         """Whether the frame runs the user's code."""
         name = frame.f_code.co_filename
         if name.startswith("<"):  # made from text: the module decides
             return self._is_own_text(frame)
-        found = self._known.get(name)
+        found = self._answers.get(name)
         if found is None:
             is_own = self._is_own_file(name) and not self._is_of_framework(frame)
-            found = self._known[name] = is_own
+            found = self._answers[name] = is_own
         return found
 
     def _is_of_framework(self, frame: FrameType) -> bool:
@@ -65,7 +65,7 @@ class Places:
         if parts[-1].startswith(REWRITTEN):
             return False
         path = os.path.abspath(name)  # noqa: PTH100
-        return not any(path.startswith(other) for other in self._others)
+        return not any(path.startswith(folder) for folder in self._foreign_folders)
 
     def line_frame(self, frame: FrameType | None) -> FrameType | None:
         """Return the nearest of the user's frames from ``frame`` outwards.
@@ -82,7 +82,7 @@ class Places:
         return package
 
     def _is_of_package(self, name: str) -> bool:
-        is_tracer = os.path.abspath(name).startswith(self._others[-1])  # noqa: PTH100
+        is_tracer = os.path.abspath(name).startswith(self._foreign_folders[-1])  # noqa: PTH100
         return not is_tracer and any(folder in name.split("/") for folder in PACKAGES)
 
 

@@ -24,8 +24,8 @@ from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
 
-HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - few imports
-MAIN = os.path.join(HERE, "__main__.py")  # noqa: PTH118
+FOLDER = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - few imports
+MAIN = os.path.join(FOLDER, "__main__.py")  # noqa: PTH118
 ENDS = ("_exit", "abort", "execv", "execve")
 """Functions of ``os`` that end a process or its program at once."""
 POOLS = ("multiprocessing.pool", "torch.multiprocessing.pool")
@@ -52,7 +52,7 @@ def start(folder: str, include: tuple[str, ...] = (), events: bool = False) -> T
     atexit.register(tracer.finish)
     os.register_at_fork(after_in_child=functools.partial(_begin_child, tracer))
     for name in ENDS:
-        setattr(os, name, _after(tracer.finish, getattr(os, name)))
+        setattr(os, name, _finish_first(tracer.finish, getattr(os, name)))
     _follow_pools(tracer)
     _follow_spawned((folder, include, events))
     _follow_programs({"folder": folder, "include": include, "events": events})
@@ -66,15 +66,15 @@ def _begin_child(tracer: Tracer) -> None:
         tracer.rows.write()
 
 
-def _after(finish: Callable[[], None], end: Callable[..., Any]) -> Callable[..., Any]:
-    def ended(*args: Any, **kwargs: Any) -> Any:
+def _finish_first(finish: Callable[[], None], end: Callable[..., Any]) -> Callable[..., Any]:
+    def finish_and_end(*args: Any, **kwargs: Any) -> Any:
         finish()
         with WithoutFrame():
             return end(*args, **kwargs)
 
-    functools.update_wrapper(ended, end)
-    ended.__module__ = os.__name__  # where it is replaced, and so found by a pickle
-    return ended
+    functools.update_wrapper(finish_and_end, end)
+    finish_and_end.__module__ = os.__name__  # where it is replaced, and so found by a pickle
+    return finish_and_end
 
 
 def _follow_pools(tracer: Tracer) -> None:
@@ -86,26 +86,26 @@ def _follow_pools(tracer: Tracer) -> None:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
 
-    def begun(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def bootstrap(self: Any, *args: Any, **kwargs: Any) -> Any:
         is_worker = getattr(self._target, "__module__", "") in POOLS
         if is_worker and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, end)
         return original(self, *args, **kwargs)
 
-    BaseProcess._bootstrap = functools.wraps(original)(begun)  # type: ignore[attr-defined]  # noqa: SLF001
+    BaseProcess._bootstrap = functools.wraps(original)(bootstrap)  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def _follow_spawned(arguments: tuple[object, ...]) -> None:
     """Processes that ``multiprocessing`` starts anew begin with the tracer."""
     original = util.spawnv_passfds
-    begin = BEGIN.format(root=os.path.dirname(os.path.dirname(HERE)), arguments=arguments)  # noqa: PTH120
+    begin = BEGIN.format(root=os.path.dirname(os.path.dirname(FOLDER)), arguments=arguments)  # noqa: PTH120
 
     def spawned(path: Any, words: Any, descriptors: Any) -> int:
         words, is_found = list(words), os.fsdecode(path) == sys.executable
-        for at, word in enumerate(words):
+        for index, word in enumerate(words):
             # The process that tracks resources runs no code of the program.
             if is_found and str(word).startswith(STARTS):
-                words[at] = begin + word
+                words[index] = begin + word
         with WithoutFrame():
             return int(original(path, words, descriptors))
 
@@ -117,13 +117,13 @@ def _follow_programs(options: dict[str, object]) -> None:
     original = subprocess.Popen.__init__
     searched = os.environ.get("PYTHONPATH")
 
-    def init(self: Any, args: Any, *rest: Any, **kwargs: Any) -> None:
+    def init(self: Any, args: Any, *positional: Any, **kwargs: Any) -> None:
         env = kwargs.get("env")
         is_found = env is None or env.get("PYTHONPATH") == searched  # else dlprof may not be there
-        is_plain = not (rest[1:] or kwargs.get("executable") or kwargs.get("shell"))
+        is_plain = not (positional[1:] or kwargs.get("executable") or kwargs.get("shell"))
         words = traced_words(args, options) if is_found and is_plain else args
         with WithoutFrame():
-            original(self, words, *rest, **kwargs)
+            original(self, words, *positional, **kwargs)
         self.args = args  # as errors name it
 
     subprocess.Popen.__init__ = functools.wraps(original)(init)  # type: ignore[method-assign]
@@ -133,14 +133,14 @@ def traced_words(args: Any, options: dict[str, object]) -> Any:
     """Return ``python script.py ...`` as the tracer runs it, and anything else as it is."""
     if not isinstance(args, (list, tuple)) or not args or args[0] != sys.executable:
         return args
-    at = 1
-    while at < len(args) and args[at] in FLAGS:
-        at += 1
-    as_module = args[at : at + 1] in (["-m"], ("-m",))
-    program = args[at + as_module :]
+    index = 1
+    while index < len(args) and args[index] in FLAGS:
+        index += 1
+    as_module = args[index : index + 1] in (["-m"], ("-m",))
+    program = args[index + as_module :]
     if not program or str(program[0]).startswith("-"):
         return args
-    return [*args[:at], MAIN, json.dumps({**options, "as_module": as_module}), *program]
+    return [*args[:index], MAIN, json.dumps({**options, "as_module": as_module}), *program]
 
 
 def run(words: list[str], as_module: bool) -> None:
@@ -202,15 +202,15 @@ class Hook:
     """Calls the program's ``sys.excepthook`` for the error that ends it, as Python does."""
 
     def __init__(self) -> None:
-        self._own: Callable[..., Any] = sys.excepthook
+        self._original: Callable[..., Any] = sys.excepthook
         sys.excepthook = self
 
     def __call__(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        sys.excepthook = self._own
-        while trace is not None and trace.tb_frame.f_code.co_filename.startswith(HERE):
+        sys.excepthook = self._original
+        while trace is not None and trace.tb_frame.f_code.co_filename.startswith(FOLDER):
             trace = trace.tb_next
         error.__traceback__ = sys.last_traceback = trace
         with WithoutFrame():
-            self._own(kind, error, trace)
+            self._original(kind, error, trace)

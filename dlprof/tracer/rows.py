@@ -89,10 +89,10 @@ class Row:
         if names[0] != names[1] and "?" not in names:
             self.retyped.add(names[1])
 
-    def queued(self, key: Any, at: int, queue: Queue, took_ns: float) -> None:
+    def queued(self, key: Any, index: int, queue: Queue, took_ns: float) -> None:
         """Count a call by the queue that it met: another outcome or form takes another time."""
         is_busy, form = queue
-        name = (key if key in self.arrays else OTHERS), at, form
+        name = (key if key in self.arrays else OTHERS), index, form
         if is_busy:
             calls = self.busy.setdefault((name, math.frexp(took_ns)[1]), [0, 0.0])
             calls[0] += 1
@@ -103,11 +103,12 @@ class Row:
     def as_dict(self, idle: Mapping[Any, float]) -> dict[str, Any]:
         numbers = list(self.arrays.items())
         total, views, copies, unknown, copied = (
-            sum(one[at] for _, one in numbers) for at in (TIME, VIEWS, COPIES, UNKNOWN, BYTES)
+            sum(counts[index] for _, counts in numbers)
+            for index in (TIME, VIEWS, COPIES, UNKNOWN, BYTES)
         )
         waits, maybe, waited = self._waits(idle)
-        empty = sum(calls_of(one) for key, one in numbers if 0 in words(key)[1])
-        top = sorted(numbers, key=lambda item: (item[0] == OTHERS, -calls_of(item[1])))
+        empty = sum(call_count(counts) for key, counts in numbers if 0 in words(key)[1])
+        top = sorted(numbers, key=lambda item: (item[0] == OTHERS, -call_count(item[1])))
         return {
             "file": self.file,
             "line": self.line,
@@ -121,7 +122,7 @@ class Row:
             "total_ns": round(total),
             "first_ns": round(self.first_ns),
             "bytes": copied,
-            "result": result_of(views, copies, unknown, empty, self.raised),
+            "result": result_word(views, copies, unknown, empty, self.raised),
             "views": views,
             "copies": copies,
             "unknown": unknown,
@@ -132,7 +133,7 @@ class Row:
             "device": self.device,
             "retyped": sorted(self.retyped),
             "crossings": [[*pair, count] for pair, count in self.crossings.items()],
-            "arrays": [[*words(key), calls_of(one), one[SIZE]] for key, one in top],
+            "arrays": [[*words(key), call_count(counts), counts[SIZE]] for key, counts in top],
             "trouble": self.trouble,
         }
 
@@ -151,14 +152,14 @@ class Row:
         return waits, maybe, waited
 
 
-def count(numbers: list[Any], took_ns: float, at: int, copied: int) -> None:
-    """Count a call that gave a view, a copy or something unknown, by the place ``at``."""
+def count(numbers: list[Any], took_ns: float, index: int, copied: int) -> None:
+    """Count a call that gave a view, a copy or something unknown, by the place ``index``."""
     numbers[TIME] += took_ns
-    numbers[at] += 1
+    numbers[index] += 1
     numbers[BYTES] += copied
 
 
-def result_of(views: int, copies: int, unknown: int, empty: int, raised: int) -> str:
+def result_word(views: int, copies: int, unknown: int, empty: int, raised: int) -> str:
     """Return the word for the calls of a line.
 
     ``empty`` of the unknown ones are calls for arrays without elements, which are neither view nor
@@ -171,7 +172,7 @@ def result_of(views: int, copies: int, unknown: int, empty: int, raised: int) ->
     return "raised" if raised and not unknown else "unknown"
 
 
-def calls_of(numbers: list[Any]) -> int:
+def call_count(numbers: list[Any]) -> int:
     return int(sum(numbers[VIEWS : UNKNOWN + 1]))
 
 
@@ -197,9 +198,9 @@ class Rows:
         self.with_events = events
         self.begin()
 
-    def trouble(self, where: str, error: Exception) -> None:
+    def trouble(self, place: str, error: Exception) -> None:
         """Note once for each place what could not be done there."""
-        begin = f"{where}: {type(error).__name__}"
+        begin = f"{place}: {type(error).__name__}"
         self.troubles.setdefault(begin, f"{begin}: {error}"[:200])
 
     def begin(self) -> None:
@@ -266,9 +267,9 @@ class Rows:
             "troubles": list(self.troubles.values()),
             "rows": [row.as_dict(idle) for row in rows],
             "timeline": [
-                [at * width_ns, at * width_ns + max(width_ns, round(took)), place, round(took)]
+                [slot * width_ns, slot * width_ns + max(width_ns, round(took)), place, round(took)]
                 for place, row in enumerate(rows)
-                for at, took in sorted(row.bins.items())
+                for slot, took in sorted(row.bins.items())
             ],
             "events": [
                 [began, took, places[id(row)], thread]

@@ -56,25 +56,25 @@ def declared() -> list[Target]:
     frameworks = {probe.module: probe.name for probe in reversed(ALL)}
     found: dict[tuple[str, str], Target] = {}
     for probe in ALL:
-        for target in (*_given(probe, frameworks), *_taken(probe, frameworks)):
+        for target in (*_export_targets(probe, frameworks), *_import_targets(probe, frameworks)):
             key = target.owner, target.name
-            found[key] = _both(found[key], target) if key in found else target
+            found[key] = _merged(found[key], target) if key in found else target
     return list(found.values())
 
 
-def _both(one: Target, other: Target) -> Target:
+def _merged(target: Target, other: Target) -> Target:
     return replace(
-        one,
-        gives=one.gives or other.gives,
-        takes=one.takes or other.takes,
-        takes_buffers=one.takes_buffers or other.takes_buffers,
-        is_move=one.is_move and other.is_move,
-        uploads=one.uploads or other.uploads,
-        takes_capsules=one.takes_capsules and other.takes_capsules,
+        target,
+        gives=target.gives or other.gives,
+        takes=target.takes or other.takes,
+        takes_buffers=target.takes_buffers or other.takes_buffers,
+        is_move=target.is_move and other.is_move,
+        uploads=target.uploads or other.uploads,
+        takes_capsules=target.takes_capsules and other.takes_capsules,
     )
 
 
-def _given(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
+def _export_targets(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
     """Yield what the exports name: methods of the array, and functions of any framework."""
     for export in probe.exports:
         method = METHODS.get(export.protocol)
@@ -86,14 +86,14 @@ def _given(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target
         yield from _functions(probe, export.code, (export.protocol,), frameworks)
 
 
-def _taken(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
+def _import_targets(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
     """Yield what the imports name: functions, and methods of a result that move it."""
-    for one in probe.imports:
-        uploads = one.promise != "view" and "cuda" in probe.devices
+    for way in probe.imports:
+        uploads = way.promise != "view" and "cuda" in probe.devices
         yield from _functions(
-            probe, one.code, one.protocols, frameworks, one.setup, is_import=True, uploads=uploads
+            probe, way.code, way.protocols, frameworks, way.setup, is_import=True, uploads=uploads
         )
-        for call in _calls(one.code):
+        for call in _calls(way.code):
             if isinstance(call.func, ast.Attribute):
                 for name, is_move in MOVES.get(call.func.attr, ()):
                     yield from _method(probe, name, is_move, uploads=True)
@@ -130,7 +130,7 @@ def _functions(
     ``uploads`` is true if ``code`` may copy host memory to a device.
     """
     modules = {**_imported(probe.setup), **_imported(setup)}
-    for at, call in enumerate(_calls(code)):  # the outermost is the first
+    for index, call in enumerate(_calls(code)):  # the outermost is the first
         names = _dotted(call.func)
         if not any(map(_is_array, call.args)) or names[:1] == names or names[0] not in modules:
             continue
@@ -142,9 +142,9 @@ def _functions(
             names[-1],
             f"{'.'.join(names)}({ARRAY})",
             gives=framework == probe.name and code in {export.code for export in probe.exports},
-            takes=framework != probe.name or code in {one.code for one in probe.imports},
+            takes=framework != probe.name or code in {way.code for way in probe.imports},
             takes_buffers=Protocol.BUFFER in protocols or "frombuffer" in names[-1],
-            uploads=uploads and at == 0 and not HOST_ONLY.isdisjoint(protocols),
+            uploads=uploads and index == 0 and not HOST_ONLY.isdisjoint(protocols),
             takes_capsules=is_import
             and Protocol.DLPACK in protocols
             and {*protocols} <= {Protocol.DLPACK, Protocol.DLPACK_CAPSULE},

@@ -83,14 +83,14 @@ class Answer:
     def __init__(self, channel: Channel, identity: int) -> None:
         self.channel = channel
         self.identity = identity
-        self.at = ""
+        self.last_stage = ""
         """The last stage."""
         self.failures: dict[str, str] = {}
         """Reasons by instrument."""
 
     def stage(self, name: str) -> None:
         """Tell the parent what comes next, so that it can place a crash or a hang."""
-        self.at = name
+        self.last_stage = name
         self.channel.send({"id": self.identity, "stage": name})
 
     def part(self, name: str, value: Any) -> None:

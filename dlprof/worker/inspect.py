@@ -207,9 +207,9 @@ def recognize(request: dict[str, Any], answer: Answer) -> None:
     """Send the parts, or ``fault``: the reason that the text cannot be measured."""
     answer.stage("import")  # the setup imports frameworks, which has a time limit of its own
     namespace: dict[str, Any] = {}
-    done = attempt(lambda: execute(request["setup"], namespace, "setup"), BaseException)
-    if isinstance(done, Refusal):
-        answer.part("fault", {"exit": 4, "reason": f"the setup raised {done.reason}"})
+    result = attempt(lambda: execute(request["setup"], namespace, "setup"), BaseException)
+    if isinstance(result, Refusal):
+        answer.part("fault", {"exit": 4, "reason": f"the setup raised {result.reason}"})
         return
     text = request["statement"]
     try:
@@ -226,19 +226,19 @@ def recognize(request: dict[str, Any], answer: Answer) -> None:
     _convert_once(text, source, namespace, probes, producer, answer)
 
 
-def find_source(text: str, given: str | None, namespace: dict[str, Any]) -> str:
+def find_source(text: str, source: str | None, namespace: dict[str, Any]) -> str:
     """Return the name of the source. Raises :class:`FaultyStatement` if it is not clear."""
-    made = [name for name in namespace if name != "__builtins__"]
-    if given is not None:
-        if given not in namespace:
-            found = f"it binds {', '.join(made)}" if made else "it binds nothing"
-            raise FaultyStatement(f"the setup binds no name {given}: {found}")
-        return given
-    used = [name for name in statement.names(statement.parse(text)) if name in made]
-    arrays = [name for name in used if is_array(namespace[name])]
+    names = [name for name in namespace if name != "__builtins__"]
+    if source is not None:
+        if source not in namespace:
+            found = f"it binds {', '.join(names)}" if names else "it binds nothing"
+            raise FaultyStatement(f"the setup binds no name {source}: {found}")
+        return source
+    uses = [name for name in statement.names(statement.parse(text)) if name in names]
+    arrays = [name for name in uses if is_array(namespace[name])]
     if not arrays:
         plain = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
-        arrays = [name for name in used if not isinstance(namespace[name], plain)]
+        arrays = [name for name in uses if not isinstance(namespace[name], plain)]
     if len(arrays) == 1:
         return arrays[0]
     if arrays:

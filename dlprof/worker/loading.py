@@ -94,47 +94,47 @@ def _checked(kind: Any, source: str) -> Probe:
 
 def check_probe(kind: type[Probe]) -> None:
     """Raise :class:`FaultyProbe` for the first declaration of ``kind`` that cannot be used."""
-    where = kind.__name__
+    place = kind.__name__
     for attribute in ("name", "module", "requirement", "setup", "array_type"):
-        check_text(getattr(kind, attribute, None), f"{where}.{attribute}")
-    need(kind.name.isprintable() and bool(kind.name), f"{where}.name", "a name", kind.name)
+        check_text(getattr(kind, attribute, None), f"{place}.{attribute}")
+    need(kind.name.isprintable() and bool(kind.name), f"{place}.name", "a name", kind.name)
     for attribute in ("aliases", "distributions", "also"):
-        _tuple_of(str, getattr(kind, attribute, None), f"{where}.{attribute}")
-    _known(kind.devices, ANY_DEVICE, f"{where}.devices")
-    _check_ways(Export, kind.exports, f"{where}.exports")
-    _check_ways(Import, kind.imports, f"{where}.imports")
+        _check_tuple(str, getattr(kind, attribute, None), f"{place}.{attribute}")
+    _check_names(kind.devices, ANY_DEVICE, f"{place}.devices")
+    _check_ways(Export, kind.exports, f"{place}.exports")
+    _check_ways(Import, kind.imports, f"{place}.imports")
 
 
-def _check_ways(kind: type, ways: tuple[Export | Import, ...], where: str) -> None:
-    _tuple_of(kind, ways, where)
+def _check_ways(kind: type, ways: tuple[Export | Import, ...], place: str) -> None:
+    _check_tuple(kind, ways, place)
     names = [way.name for way in ways]
-    need(len(set(names)) == len(names), f"names in {where}", "different", names)
+    need(len(set(names)) == len(names), f"names in {place}", "different", names)
     for way in ways:
-        _check_way(way, f"{where} {way.name!r}")
+        _check_way(way, f"{place} {way.name!r}")
 
 
-def _check_way(way: Export | Import, where: str) -> None:
-    check_code(way.code, f"the code of {where}", names=("x", "dtype", "shape"))
-    _known(way.devices, ANY_DEVICE, f"devices of {where}")
+def _check_way(way: Export | Import, place: str) -> None:
+    check_code(way.code, f"the code of {place}", names=("x", "dtype", "shape"))
+    _check_names(way.devices, ANY_DEVICE, f"devices of {place}")
     promised = way.promise in (None, "copy", "view")
-    need(promised, f"the promise of {where}", "copy or view", way.promise)
+    need(promised, f"the promise of {place}", "copy or view", way.promise)
     protocols = way.protocols if isinstance(way, Import) else (way.protocol,)
-    _tuple_of(Protocol, protocols, f"the protocol of {where}")
+    _check_tuple(Protocol, protocols, f"the protocol of {place}")
     if isinstance(way, Import):
-        _tuple_of(str, way.producers, f"producers of {where}")
-        check_text(way.setup, f"the setup of {where}")
-        _known(way.layouts, LAYOUTS, f"the layouts of {where}")
+        _check_tuple(str, way.producers, f"producers of {place}")
+        check_text(way.setup, f"the setup of {place}")
+        _check_names(way.layouts, LAYOUTS, f"the layouts of {place}")
 
 
-def _tuple_of(kind: type, values: Any, where: str) -> None:
+def _check_tuple(kind: type, values: Any, place: str) -> None:
     # A forgotten comma makes a string of a tuple, which can be iterated as well.
-    right = isinstance(values, tuple) and all(isinstance(one, kind) for one in values)
-    need(right, where, f"a tuple of {kind.__name__}", values)
+    right = isinstance(values, tuple) and all(isinstance(value, kind) for value in values)
+    need(right, place, f"a tuple of {kind.__name__}", values)
 
 
-def _known(values: Any, known: Collection[str], where: str) -> None:
-    _tuple_of(str, values, where)
-    need(set(values) <= set(known), where, f"of {', '.join(known)}", values)
+def _check_names(values: Any, allowed: Collection[str], place: str) -> None:
+    _check_tuple(str, values, place)
+    need(set(values) <= set(allowed), place, f"of {', '.join(allowed)}", values)
 
 
 def own_probes(own: UserCode) -> list[Probe]:
@@ -162,8 +162,8 @@ def _own_probe(own: UserCode, side: Side) -> Probe:
         returns_array=own.returns_array,
     )
     # The setup has made the array. To make another one, it runs again.
-    again = f"exec(compile({own.setup!r}, '<setup>', 'exec', dont_inherit=True), globals())"
-    created = f"if '_made' in globals():\n    {again}\n_made = True\nx = {own.source}"
+    rerun = f"exec(compile({own.setup!r}, '<setup>', 'exec', dont_inherit=True), globals())"
+    created = f"if '_made' in globals():\n    {rerun}\n_made = True\nx = {own.source}"
     members: dict[str, Any] = {
         "name": side.name,
         "array_name": own.source,
@@ -202,8 +202,8 @@ def load_path(state: WorkerState, request: dict[str, Any], answer: Answer) -> Pa
     answer.stage("import")
     producer = state.probe(*request["producer"])
     consumer = state.probe(*request["consumer"])
-    export = named(producer, producer.exports, request["export"])
-    import_ = named(consumer, consumer.imports, request["import"])
+    export = find_way(producer, producer.exports, request["export"])
+    import_ = find_way(consumer, consumer.imports, request["import"])
     setup = str(request.get("setup", ""))
     key = (producer.name, consumer.name, import_.name, setup)
     if key not in state.namespaces:
@@ -217,7 +217,7 @@ def read_spec(request: dict[str, Any]) -> ArraySpec:
     return ArraySpec(tuple(shape), dtype, layout, device, request.get("corners", False))
 
 
-def named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:
+def find_way(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:
     for way in ways:
         if way.name == name:
             return way

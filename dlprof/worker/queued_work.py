@@ -73,8 +73,8 @@ class Side:
 
     def active(self) -> AbstractContextManager[object]:
         """Inside, the framework is on this side's stream."""
-        own = None if self.stream is None else self.probe.on_stream(self.stream)
-        return own or nullcontext()
+        context = None if self.stream is None else self.probe.on_stream(self.stream)
+        return context or nullcontext()
 
     def handle(self, device: str) -> int | None:
         return self.probe.current_stream(device) if self.stream is None else self.stream
@@ -97,8 +97,8 @@ def own_sides(subject: Subject, gpu: Gpu) -> tuple[Side, Side] | None:
     return None if producer.stream is consumer.stream is None else (producer, consumer)
 
 
-def _own_side(probe: Probe, gpu: Gpu, other: int | None = None) -> Side:
-    stream = parallel_stream(gpu, probe.name, other)
+def _own_side(probe: Probe, gpu: Gpu, busy_stream: int | None = None) -> Side:
+    stream = parallel_stream(gpu, probe.name, busy_stream)
     able = stream is not None and probe.on_stream(stream) is not None
     return Side(probe, stream if able else None)
 
@@ -106,29 +106,29 @@ def _own_side(probe: Probe, gpu: Gpu, other: int | None = None) -> Side:
 _streams: WeakKeyDictionary[Gpu, dict[str, int]] = WeakKeyDictionary()
 
 
-def parallel_stream(gpu: Gpu, use: str, *others: int | None) -> int | None:
-    """Return a non-blocking stream, one per use, whose work runs in parallel with ``others``.
+def parallel_stream(gpu: Gpu, use: str, *busy_streams: int | None) -> int | None:
+    """Return a non-blocking stream, one per use, whose work runs in parallel with ``busy_streams``.
 
     A device has few queues (``CUDA_DEVICE_MAX_CONNECTIONS``, 8 by default). Streams that share a
     queue wait for each other, which would look like an order. None if all of
-    :data:`MOST_STREAMS` share a queue with one of ``others``.
+    :data:`MOST_STREAMS` share a queue with one of ``busy_streams``.
     """
     streams = _streams.setdefault(gpu, {})
     for _ in range(MOST_STREAMS):
         stream = streams[use] if use in streams else gpu.new_stream(blocking=False)
         streams[use] = stream
-        if all(other is None or _runs_in_parallel(gpu, stream, other) for other in others):
+        if all(other is None or _runs_in_parallel(gpu, stream, other) for other in busy_streams):
             return stream
         del streams[use]
     return None
 
 
-def _runs_in_parallel(gpu: Gpu, stream: int, other: int) -> bool:
-    """Whether work on ``stream`` is done before a spin that began earlier on ``other``."""
+def _runs_in_parallel(gpu: Gpu, stream: int, busy_stream: int) -> bool:
+    """Whether work on ``stream`` is done before a spin that began earlier on ``busy_stream``."""
     mark, end = gpu.event(), gpu.event()
     gpu.synchronize_device()
-    gpu.spin(other, PARALLEL_NS)
-    gpu.record(end, other)
+    gpu.spin(busy_stream, PARALLEL_NS)
+    gpu.record(end, busy_stream)
     gpu.record(mark, stream)
     gpu.synchronize_event(mark)
     is_parallel = not gpu.is_done(end)
@@ -246,9 +246,16 @@ class QueuedWork:
         gpu, namespace, subject = self._gpu, self._namespace, self._subject
         if gpu is not None:
             devices = subject.spec.device, subject.result_device
-            used = [one for one, on in zip(self._streams, devices, strict=True) if on == "cuda"]
-            count = SEVERAL if None in used else 1
-            streams = [parallel_stream(gpu, f"unrelated work {at}", *used) for at in range(count)]
+            busy_streams = [
+                stream
+                for stream, device in zip(self._streams, devices, strict=True)
+                if device == "cuda"
+            ]
+            count = SEVERAL if None in busy_streams else 1
+            streams = [
+                parallel_stream(gpu, f"unrelated work {index}", *busy_streams)
+                for index in range(count)
+            ]
             return tuple(partial(_queue_unrelated, gpu, stream) for stream in streams)
         text = subject.producer.enqueue_unrelated(subject.spec)
         if text is None:

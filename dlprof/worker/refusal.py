@@ -59,7 +59,7 @@ def own_place(error: BaseException) -> str:
         return ""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if _is_own(frame.filename)]
-    if own and all(_is_own(one.filename) or _is_of_library(one.filename) for one in frames):
+    if own and all(_is_own(frame.filename) or _is_of_library(frame.filename) for frame in frames):
         return f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
     return ""
 

@@ -150,9 +150,9 @@ def _error_outcome(refusal: Refusal, answer: Answer) -> Outcome:
     if place := own_place(error):
         return "skipped", f"{FAILED_IN} {place}: {words(error)}"
     if isinstance(error, Exception):
-        answer.part("refused_at", answer.at)
+        answer.part("refused_at", answer.last_stage)
         return "unsupported", refusal.reason
-    if answer.at == "ready_time":  # else the host's time would be taken for it
+    if answer.last_stage == "ready_time":  # else the host's time would be taken for it
         answer.failed("ready_time", words(error))
     return "crashed", f"raised {words(error)}"
 
@@ -162,13 +162,13 @@ def _error_outcome(refusal: Refusal, answer: Answer) -> Outcome:
 
 def measure_case(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
     spec = read_spec(request)
-    before = state.cases_before
+    cases_before = state.cases_before
     state.cases_before += 1  # a refused case warms the next one, too
     path = load_path(state, request, answer)
     import_ = path.import_
     if import_.layouts and spec.layout not in import_.layouts:
-        made_for = ", ".join(import_.layouts)
-        raise Unsupported(f"{import_.name} is for arrays of layout {made_for}, not {spec.layout}")
+        layouts = ", ".join(import_.layouts)
+        raise Unsupported(f"{import_.name} is for arrays of layout {layouts}, not {spec.layout}")
     if request["instruments"] == ["alignment"]:  # it makes its own arrays
         answer.stage("alignment")
         state.channel.measuring = True
@@ -176,7 +176,7 @@ def measure_case(state: WorkerState, request: dict[str, Any], answer: Answer) ->
         if found is not None:
             answer.part("alignment", found)
         return "ok", None
-    wanted, spec = spec, _fitting(path, request, spec)
+    full_spec, spec = spec, _fitting(path, request, spec)
     answer.stage("create")
     if "recipe" in request["instruments"]:
         # Before anything is made or converted: a case that dies of it needs its recipe most.
@@ -190,10 +190,10 @@ def measure_case(state: WorkerState, request: dict[str, Any], answer: Answer) ->
     simulated.misuse(path.producer, path.consumer)  # of a case before
     looks = settings.watched(subject, answer) if "settings" in request["instruments"] else None
     with looks or nullcontext():
-        result = _convert_first(subject, request, before, answer)
+        result = _convert_first(subject, request, cases_before, answer)
     subject = subject.relocate(result)
     del result
-    instruments = Instruments(subject, request, answer, is_smaller=spec != wanted)
+    instruments = Instruments(subject, request, answer, is_smaller=spec != full_spec)
     trouble = None
     if AT_ANY_LOAD.issuperset(request["instruments"]):
         instruments.run()  # unwatched: NVML's answers take as long as a case of a survey
@@ -206,11 +206,13 @@ def measure_case(state: WorkerState, request: dict[str, Any], answer: Answer) ->
     return ("invalid", trouble) if trouble else ("ok", None)
 
 
-def _convert_first(subject: Subject, request: dict[str, Any], before: int, answer: Answer) -> Any:
+def _convert_first(
+    subject: Subject, request: dict[str, Any], cases_before: int, answer: Answer
+) -> Any:
     """Return the first result; send its time if an instrument wants one."""
     instruments = request["instruments"]
     try:
-        found, result = times.first_call(subject, before)
+        found, result = times.first_call(subject, cases_before)
     except Exception as error:
         if own_place(error):
             raise
@@ -289,8 +291,8 @@ class Instruments:
     def _time(self, budget: int) -> None:
         subject, spec, turns = self.subject, self.subject.spec, None
         offset: AbstractContextManager[object] = nullcontext()
-        if given := self.request.get("turns"):
-            turns = Turns(self.answer.channel, self.answer.identity, **given)
+        if options := self.request.get("turns"):
+            turns = Turns(self.answer.channel, self.answer.identity, **options)
             if spec.device == "cpu":  # copies of both sides begin at one offset
                 offset = place_next_block(turns.offset_bytes, spec.size_bytes)
         with offset:

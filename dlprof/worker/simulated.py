@@ -26,7 +26,7 @@ DEVICES = "DLPROF_SIMULATED_DEVICES"
 """The driver's own variable: a worker that has it runs on the driver."""
 PERIOD = 61
 """A prime: no two elements near each other have the same bytes."""
-PATTERN = bytes(1 + 37 * at % PERIOD for at in range(PERIOD))
+PATTERN = bytes(1 + 37 * index % PERIOD for index in range(PERIOD))
 """Bytes of small positive numbers in every dtype."""
 PERIODS = 1024
 """The host writes this much at first; copies on the device fill the rest."""
@@ -66,12 +66,12 @@ class OnSimulatedDevice(Probe):
             pattern = bytes(byte & 1 for byte in pattern)
         stream = self.current_stream("cuda")
         stream = LEGACY_STREAM if stream is None else stream
-        begin, done = address + low, min(size, PERIODS * len(pattern))
-        self.gpu.write(begin, (pattern * PERIODS)[:done], stream)
-        while done < size:
-            part = min(done, size - done)
-            self.gpu.copy(begin + done, begin, part, stream)
-            done += part
+        begin, filled = address + low, min(size, PERIODS * len(pattern))
+        self.gpu.write(begin, (pattern * PERIODS)[:filled], stream)
+        while filled < size:
+            part = min(filled, size - filled)
+            self.gpu.copy(begin + filled, begin, part, stream)
+            filled += part
         self.gpu.synchronize(stream)
         return None
 
@@ -97,8 +97,8 @@ def adapt(probe: Probe) -> Probe:
         return probe
     kind = type(probe)
     members = {"gpu": open_gpu(), "is_immutable": kind.write is Probe.write}
-    made: Probe = type(kind.__name__, (OnSimulatedDevice, kind), members)()
-    return made
+    adapter: Probe = type(kind.__name__, (OnSimulatedDevice, kind), members)()
+    return adapter
 
 
 def misuse(*probes: Probe) -> str:
@@ -123,7 +123,7 @@ def drop_contents(name: str, found: dict[str, Any]) -> dict[str, Any]:
     word, evidence = found["verdict"], found["evidence"]
     if name == "values":
         changed = evidence.get("changed") or {}
-        proved = {kind: seen for kind, seen in changed.items() if kind not in CONTENTS}
+        proved = {kind: pair for kind, pair in changed.items() if kind not in CONTENTS}
         word = "wrong" if proved else "unknown"
         return verdict(word, {**evidence, "changed": proved}, NOT_COMPUTED)
     if name == "lifetime":

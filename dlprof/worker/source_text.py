@@ -12,26 +12,26 @@ from typing import Any
 from dlprof.worker.refusal import FaultyProbe
 
 
-def statements(text: str, namespace: dict[str, Any], what: str) -> Callable[[], None]:
-    """Return a function that runs ``text`` in ``namespace``. ``what`` names it in tracebacks."""
-    code = _compiled(text, what)
+def statements(text: str, namespace: dict[str, Any], title: str) -> Callable[[], None]:
+    """Return a function that runs ``text`` in ``namespace``. ``title`` names it in tracebacks."""
+    code = _compiled(text, title)
     return lambda: exec(code, namespace)  # noqa: S102 - the purpose of this module
 
 
 @lru_cache(maxsize=256)
-def _compiled(text: str, what: str) -> CodeType:
+def _compiled(text: str, title: str) -> CodeType:
     # Without dont_inherit the text would get this module's __future__ imports.
-    return compile(text, f"<{what}>", "exec", dont_inherit=True)
+    return compile(text, f"<{title}>", "exec", dont_inherit=True)
 
 
-def execute(text: str, namespace: dict[str, Any], what: str) -> None:
-    statements(text, namespace, what)()
+def execute(text: str, namespace: dict[str, Any], title: str) -> None:
+    statements(text, namespace, title)()
 
 
-def define(text: str, namespace: dict[str, Any], what: str) -> dict[str, Any]:
+def define(text: str, namespace: dict[str, Any], title: str) -> dict[str, Any]:
     """Return the functions that ``text`` defines, by name. Their globals are ``namespace``."""
     scope: dict[str, Any] = {}
-    exec(_compiled(text, what), namespace, scope)  # noqa: S102
+    exec(_compiled(text, title), namespace, scope)  # noqa: S102
     return scope
 
 
@@ -42,30 +42,30 @@ def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> C
     return call
 
 
-def check_text(value: Any, where: str) -> str:
-    need(isinstance(value, str), where, "text", value)
+def check_text(value: Any, place: str) -> str:
+    need(isinstance(value, str), place, "text", value)
     return str(value)
 
 
 def check_code(
-    value: Any, where: str, needs_array: bool = True, names: tuple[str, ...] = ("x",)
+    value: Any, place: str, needs_array: bool = True, names: tuple[str, ...] = ("x",)
 ) -> str:
     """Return ``value`` if it is a Python expression with ``{x}``.
 
     It may lack ``{x}`` if it needs no array. Each of ``names`` may stand in braces.
     """
-    code = check_text(value, where)
+    code = check_text(value, place)
     try:
         fields = {field for _, field, *_ in Formatter().parse(code) if field is not None}
         right = fields <= set(names) and ("x" in fields or not needs_array)
-        compile(code.format(**{name: name for name in fields}), where, "eval")
+        compile(code.format(**{name: name for name in fields}), place, "eval")
     except (SyntaxError, ValueError) as fault:
-        raise FaultyProbe(f"{where} is not a Python expression: {code!r} ({fault})") from None
+        raise FaultyProbe(f"{place} is not a Python expression: {code!r} ({fault})") from None
     allowed = ", ".join(f"{{{name}}}" for name in names)
-    need(right, where, f"an expression of {allowed}", code)
+    need(right, place, f"an expression of {allowed}", code)
     return code
 
 
-def need(is_right: bool, where: str, what: str, value: Any) -> None:
+def need(is_right: bool, place: str, expected: str, value: Any) -> None:
     if not is_right:
-        raise FaultyProbe(f"{where} must be {what}, not {reprlib.repr(value)}")
+        raise FaultyProbe(f"{place} must be {expected}, not {reprlib.repr(value)}")

@@ -165,18 +165,18 @@ class Subject(Path):
 
     def place_at_boundary(self, first: Any) -> Any:
         """Make a host array at a multiple of :data:`LINE_BYTES`, or return ``first``."""
-        made, spacers, spec = [first], [], self.spec
+        arrays, spacers, spec = [first], [], self.spec
         on_host = spec.device == "cpu" and spec.elements > 0
-        while on_host and len(made) * spec.size_bytes < MOST_PLACED_BYTES:
-            address = _call(self.producer, "pointer", made[-1])
+        while on_host and len(arrays) * spec.size_bytes < MOST_PLACED_BYTES:
+            address = _call(self.producer, "pointer", arrays[-1])
             if address is None or address % LINE_BYTES == 0:
-                return made[-1]
-            if len(made) == PLACES:
+                return arrays[-1]
+            if len(arrays) == PLACES:
                 break
             # The text may make two arrays each time, and glibc's headers have 16 bytes: without
             # other lengths between them each would be as far off as the one before.
-            spacers.append(bytearray(spec.size_bytes + 16 * len(made)))
-            made.append(self.new_namespace()["x"])  # each stays: the next has another address
+            spacers.append(bytearray(spec.size_bytes + 16 * len(arrays)))
+            arrays.append(self.new_namespace()["x"])  # each stays: the next has another address
         return first
 
     def check_own(self) -> None:
@@ -209,10 +209,10 @@ class Subject(Path):
         """Return the same with the device of ``result``: some consumers move host arrays."""
         if not self.import_.returns_array:
             return self
-        where = attempt(lambda: self.consumer.device(result))
-        if isinstance(where, Refusal) or where not in ANY_DEVICE or where == self.result_device:
+        device = attempt(lambda: self.consumer.device(result))
+        if isinstance(device, Refusal) or device not in ANY_DEVICE or device == self.result_device:
             return self
-        return replace(self, result_device=where)
+        return replace(self, result_device=device)
 
     def converter(self, source: Any) -> Callable[[], Any]:
         return compile_call(self.code, {**self.namespace, "x": source})
@@ -266,9 +266,9 @@ def run_setups(
                 why = f"{name} cannot be imported: {words(refusal)}"
                 failed[text] = Unsupported(why) if name else refusal
                 raise failed[text] from refusal
-    done = attempt(lambda: execute(setup, namespace, "setup"), BaseException)
-    if isinstance(done, Refusal):
-        raise SetupFailed(f"the setup fails: {done.reason}") from done.error
+    result = attempt(lambda: execute(setup, namespace, "setup"), BaseException)
+    if isinstance(result, Refusal):
+        raise SetupFailed(f"the setup fails: {result.reason}") from result.error
     return namespace
 
 
@@ -289,8 +289,8 @@ def _call(probe: Probe, method: str, *arguments: Any) -> Any:
 def wait_text(consumer: Probe, device: str) -> str:
     """Return the consumer's wait, checked; empty if there is nothing to wait for."""
     text = _call(consumer, "wait", device)
-    where = f"what {consumer.name}'s wait returns"
-    return check_code(text, where, needs_array=False) if text else ""  # it may wait for a stream
+    place = f"what {consumer.name}'s wait returns"
+    return check_code(text, place, needs_array=False) if text else ""  # it may wait for a stream
 
 
 def result_device(consumer: Probe, import_: Import, spec: ArraySpec) -> str:
@@ -306,17 +306,17 @@ PLACED = ("aligned", "sliced")
 
 def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
     """Raise :class:`Unsupported` for an array that does not match ``spec``."""
-    made: dict[str, Any] = {
-        what: _call(producer, what, array) for what in ("dtype", "shape", "device")
+    properties: dict[str, Any] = {
+        name: _call(producer, name, array) for name in ("dtype", "shape", "device")
     }
     if spec.layout in RETYPED:
-        del made["dtype"]
-    elif made["dtype"] is None:  # plain memory: the import says what it is
-        made = {what: got for what, got in made.items() if got is not None}
-    for what, got in made.items():
-        wanted = getattr(spec, what)
-        if got != wanted:
-            raise Unsupported(f"{producer.name} made {what} {got} when asked for {wanted}")
+        del properties["dtype"]
+    elif properties["dtype"] is None:  # plain memory: the import says what it is
+        properties = {name: value for name, value in properties.items() if value is not None}
+    for name, value in properties.items():
+        expected = getattr(spec, name)
+        if value != expected:
+            raise Unsupported(f"{producer.name} made {name} {value} when asked for {expected}")
     if not spec.elements:
         return
     pointer = _call(producer, "pointer", array)

@@ -63,7 +63,7 @@ class Timing:
     """Samples in ns per call, each the mean of ``loops`` calls, without the loop's cost.
 
     ``disturbed`` is the share of samples that other programs disturbed, see
-    :meth:`Taken.is_disturbed`. It is 0 if no other program ran, and None if nothing says so.
+    :meth:`Sample.is_disturbed`. It is 0 if no other program ran, and None if nothing says so.
     """
 
     loops: int
@@ -94,7 +94,7 @@ class InTurns(Protocol):
 
 
 @dataclass(frozen=True)
-class Taken:
+class Sample:
     """One sample, with what the kernel counted for this process meanwhile.
 
     ``preempted`` is how often a thread lost its processor; ``own_ns`` is the processor time of
@@ -113,22 +113,22 @@ class Taken:
         process must have run for half of the sample or less. If its threads spin while they wait,
         the fastest sample must have taken half as long or less.
         """
-        taken = self.preempted > 0 and 2 * self.preempted * slice_ns >= self.elapsed_ns
-        return taken and 2 * min(self.own_ns, fastest_ns) <= self.elapsed_ns
+        is_preempted = self.preempted > 0 and 2 * self.preempted * slice_ns >= self.elapsed_ns
+        return is_preempted and 2 * min(self.own_ns, fastest_ns) <= self.elapsed_ns
 
 
-def take(run: Callable[[], int], after: Callable[[], Any] = lambda: None) -> Taken:
-    """Time ``run``, which returns its time in ns. Page faults of ``after`` count with it."""
+def take(run: Callable[[], int], drain: Callable[[], Any] = lambda: None) -> Sample:
+    """Time ``run``, which returns its time in ns. Page faults of ``drain`` count with it."""
     before = counted()
     elapsed = run()
     now = counted()
-    after()
+    drain()
     faults = counted().page_faults - before.page_faults
-    return Taken(elapsed, faults, now.preempted - before.preempted, now.own_ns - before.own_ns)
+    return Sample(elapsed, faults, now.preempted - before.preempted, now.own_ns - before.own_ns)
 
 
-def timing_of(
-    taken: Sequence[Taken],
+def join_samples(
+    samples: Sequence[Sample],
     loops: int,
     calls: int | None = None,
     off_ns: float = 0.0,
@@ -140,14 +140,14 @@ def timing_of(
     ``foreign`` says whether other programs had a processor; None if unknown. ``waited_ns`` is how
     long a thread waited for a processor in all samples together.
     """
-    slice_ns = max(SLICE_NS, waited_ns / max(1, sum(one.preempted for one in taken)))
-    fastest_ns = min(one.elapsed_ns for one in taken)
-    disturbed = sum(one.is_disturbed(slice_ns, fastest_ns) for one in taken)
+    slice_ns = max(SLICE_NS, waited_ns / max(1, sum(sample.preempted for sample in samples)))
+    fastest_ns = min(sample.elapsed_ns for sample in samples)
+    disturbed = sum(sample.is_disturbed(slice_ns, fastest_ns) for sample in samples)
     return Timing(
         loops,
-        [one.elapsed_ns / loops - off_ns for one in taken],
-        sum(one.page_faults for one in taken) / (len(taken) * (calls or loops)),
-        None if foreign is None else foreign * disturbed / len(taken),
+        [sample.elapsed_ns / loops - off_ns for sample in samples],
+        sum(sample.page_faults for sample in samples) / (len(samples) * (calls or loops)),
+        None if foreign is None else foreign * disturbed / len(samples),
     )
 
 
@@ -240,10 +240,10 @@ def sample(
         if once_from_ns is not None:
             if turns is not None:
                 turns.wait()
-            were_others_there = watch_others()
+            other_programs_ran = watch_other_programs()
             once = take(lambda: loop(1))
             if once.elapsed_ns >= once_from_ns:
-                return timing_of([once], 1, off_ns=off_ns, foreign=were_others_there())
+                return join_samples([once], 1, off_ns=off_ns, foreign=other_programs_ran())
             backlog.drain()
         if turns is not None:
             return turns.timing(loop, budget_ns, off_ns, backlog, least_ns)
@@ -255,13 +255,15 @@ def _samples(
 ) -> tuple[Timing, int]:
     loops, elapsed = calibrate(loop, least_ns, backlog)
     count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
-    were_others_there, longest_wait = watch_others(), watch_waits()
+    other_programs_ran, longest_wait = watch_other_programs(), watch_waits()
     # Other threads may touch the memory later: page faults of the drain count too.
-    taken = [take(lambda: loop(loops), backlog.drain) for _ in range(count)]
+    samples = [take(lambda: loop(loops), backlog.drain) for _ in range(count)]
     # ...but a wait for a processor during the drain is no part of a sample.
     waited = 0 if backlog.calls else longest_wait()
-    timing = timing_of(taken, loops, loops + backlog.calls, off_ns, were_others_there(), waited)
-    short = _too_short(taken, least_ns) and 2 * loops <= backlog.most_loops
+    timing = join_samples(
+        samples, loops, loops + backlog.calls, off_ns, other_programs_ran(), waited
+    )
+    short = _too_short(samples, least_ns) and 2 * loops <= backlog.most_loops
     return timing, short + timing.is_disturbed
 
 
@@ -290,22 +292,22 @@ def _samples_in_turn(
     calibrated = {name: calibrate(loop) for name, loop in loops.items()}
     elapsed = sum(elapsed for _, elapsed in calibrated.values())
     count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns * len(loops) // max(elapsed, 1)))
-    taken: dict[str, list[Taken]] = {name: [] for name in loops}
-    were_others_there = watch_others()
+    samples: dict[str, list[Sample]] = {name: [] for name in loops}
+    other_programs_ran = watch_other_programs()
     for name in list(loops) * count:
-        taken[name].append(take(partial(loops[name], calibrated[name][0])))
-    foreign = were_others_there()
+        samples[name].append(take(partial(loops[name], calibrated[name][0])))
+    foreign = other_programs_ran()
     timings = {
-        name: timing_of(times, calibrated[name][0], off_ns=off_ns, foreign=foreign)
-        for name, times in taken.items()
+        name: join_samples(times, calibrated[name][0], off_ns=off_ns, foreign=foreign)
+        for name, times in samples.items()
     }
-    short = sum(map(_too_short, taken.values()))
+    short = sum(map(_too_short, samples.values()))
     return timings, short + sum(timing.is_disturbed for timing in timings.values())
 
 
-def _too_short(taken: Sequence[Taken], least_ns: int = MIN_SAMPLE_NS) -> bool:
+def _too_short(samples: Sequence[Sample], least_ns: int = MIN_SAMPLE_NS) -> bool:
     """Whether samples last far less than they should: the calibration was disturbed."""
-    return 2 * statistics.median(one.elapsed_ns for one in taken) < least_ns
+    return 2 * statistics.median(sample.elapsed_ns for sample in samples) < least_ns
 
 
 def _least_disturbed(measure: Callable[[], tuple[Found, int]]) -> Found:
@@ -320,7 +322,7 @@ def _least_disturbed(measure: Callable[[], tuple[Found, int]]) -> Found:
         if not faults:
             return found
         tries.append((faults, -len(tries), found))
-    return min(tries, key=lambda one: one[:2])[2]
+    return min(tries, key=lambda attempt: attempt[:2])[2]
 
 
 _loop_cost: list[float] = []
@@ -345,18 +347,18 @@ LEAST_FOREIGN_SHARE = 0.25
 """...and from this share of one processor on."""
 
 
-def watch_others() -> Callable[[], bool | None]:
+def watch_other_programs() -> Callable[[], bool | None]:
     """Return a function: have other programs had a processor since? None if unknown."""
     begin, before = time.perf_counter_ns(), foreign_ns()
 
-    def were_there() -> bool | None:
+    def other_programs_ran() -> bool | None:
         now = foreign_ns()
         if before is None or now is None:
             return None
         share_ns = LEAST_FOREIGN_SHARE * (time.perf_counter_ns() - begin)
         return now - before >= max(LEAST_FOREIGN_NS, share_ns)
 
-    return were_there
+    return other_programs_ran
 
 
 def watch_waits() -> Callable[[], int]:

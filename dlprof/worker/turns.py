@@ -102,21 +102,21 @@ class Turns:
             piece = max(1, PIECE_NS // fastest_ns)
         backlog.drain()  # else it runs in the turn of the other process
         with nullcontext() if several else self._pinned():
-            wanted = min(self.wait(loops), max(loops, backlog.most_loops))
-            loops, elapsed = wanted, elapsed * wanted // loops
-            were_others_there = timer.watch_others()
+            turn_loops = min(self.wait(loops), max(loops, backlog.most_loops))
+            loops, elapsed = turn_loops, elapsed * turn_loops // loops
+            other_programs_ran = timer.watch_other_programs()
             fitting = budget_ns // max(elapsed, 1)
             count = max(min(MOST_TURNS, fitting), min(LEAST_TURNS, OVER * fitting))
-            taken = [_one(loop, loops, backlog, piece)]
+            samples = [_take_sample(loop, loops, backlog, piece)]
             for _ in range(max(timer.MIN_SAMPLES, count) - 1):
                 if several:
                     wait_until_asleep()
                 self.wait(loops)
-                taken.append(_one(loop, loops, backlog, piece))
+                samples.append(_take_sample(loop, loops, backlog, piece))
             if several:
                 wait_until_asleep()
-        foreign = were_others_there()
-        return timer.timing_of(taken, loops, loops + backlog.calls, off_ns, foreign)
+        foreign = other_programs_ran()
+        return timer.join_samples(samples, loops, loops + backlog.calls, off_ns, foreign)
 
     @contextmanager
     def _pinned(self) -> Iterator[None]:
@@ -132,7 +132,7 @@ class Turns:
                 os.sched_setaffinity(0, before)
 
 
-def _one(loop: timer.Loop, loops: int, backlog: timer.Backlog, piece: int) -> timer.Taken:
+def _take_sample(loop: timer.Loop, loops: int, backlog: timer.Backlog, piece: int) -> timer.Sample:
     """Take one sample; in pieces of ``piece`` calls unless that is 0."""
     if loops >= WARM_SHARE:
         loop(loops // WARM_SHARE)
@@ -143,9 +143,9 @@ def _one(loop: timer.Loop, loops: int, backlog: timer.Backlog, piece: int) -> ti
 
 def time_pieces(loop: timer.Loop, loops: int, piece: int) -> int:
     """Time ``loops`` calls in pieces: their median, as if every piece had taken as long."""
-    begun, pieces = time.perf_counter_ns(), list[int]()
-    for done in range(max(1, loops // piece)):
-        if done >= LEAST_PIECES and time.perf_counter_ns() - begun > LONGEST_TURN_NS:
+    start_ns, pieces = time.perf_counter_ns(), list[int]()
+    for count in range(max(1, loops // piece)):
+        if count >= LEAST_PIECES and time.perf_counter_ns() - start_ns > LONGEST_TURN_NS:
             break
         pieces.append(loop(piece))
     return round(statistics.median(pieces) * loops / piece)
@@ -153,8 +153,8 @@ def time_pieces(loop: timer.Loop, loops: int, piece: int) -> int:
 
 def _fastest_call_ns(loop: timer.Loop, backlog: timer.Backlog) -> int:
     """Return the fastest of some calls, and of more while a thread loses its processor."""
-    begun, fastest = time.perf_counter_ns(), sys.maxsize
-    while time.perf_counter_ns() - begun < LONGEST_LOOK_NS:
+    start_ns, fastest = time.perf_counter_ns(), sys.maxsize
+    while time.perf_counter_ns() - start_ns < LONGEST_LOOK_NS:
         preempted = timer.counted().preempted
         for _ in range(FASTEST_OF):
             before = time.perf_counter_ns()
@@ -172,11 +172,11 @@ def is_multithreaded(run: Callable[[], Any]) -> bool:
     Threads that share the work must not share one processor: a copy of 4 MiB by PyTorch then took
     7.4 ms instead of 75 us.
     """
-    own, all_, others = time.thread_time_ns(), time.process_time_ns(), others_ns()
+    own, all_, other_threads = time.thread_time_ns(), time.process_time_ns(), other_threads_ns()
     run()
     own, all_ = time.thread_time_ns() - own, time.process_time_ns() - all_
     # Threads that have ended are in the time of the process only.
-    return max(all_ - own, others_ns() - others) > max(NOTABLE * own, NOTABLE_NS)
+    return max(all_ - own, other_threads_ns() - other_threads) > max(NOTABLE * own, NOTABLE_NS)
 
 
 def wait_until_asleep() -> None:
@@ -186,13 +186,13 @@ def wait_until_asleep() -> None:
     the other process, which had the turn, took 6 ms instead of 60 us.
     """
     for _ in range(MOST_LOOKS):
-        before = others_ns()
+        before = other_threads_ns()
         time.sleep(LOOK_S)
-        if others_ns() - before < ASLEEP * LOOK_S * 1e9:
+        if other_threads_ns() - before < ASLEEP * LOOK_S * 1e9:
             return
 
 
-def others_ns() -> int:
+def other_threads_ns() -> int:
     """Return the processor time of the other threads so far.
 
     The process's clock lags: Linux adds the time of a thread on another processor at a tick, every
@@ -221,7 +221,7 @@ def place_next_block(offset_bytes: int, size_bytes: int) -> Iterator[None]:
     Small blocks are not placed, nor blocks that malloc maps by themselves. Blocks of this size stay
     there as long as each is freed before the next is made.
     """
-    libc, held = ctypes.CDLL(None), list[int]()
+    libc, blocks = ctypes.CDLL(None), list[int]()
     libc.malloc.restype = libc.realloc.restype = ctypes.c_void_p
     libc.malloc.argtypes = [ctypes.c_size_t]
     libc.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
@@ -234,9 +234,9 @@ def place_next_block(offset_bytes: int, size_bytes: int) -> Iterator[None]:
             libc.free(block)
             break
         chunk += PAGE_BYTES if chunk < LEAST_CHUNK_BYTES else 0
-        held.append(libc.realloc(block, chunk - HEADER_BYTES) or block)
+        blocks.append(libc.realloc(block, chunk - HEADER_BYTES) or block)
     try:
         yield
     finally:
-        for block in held:
+        for block in blocks:
             libc.free(block)

@@ -14,7 +14,7 @@ from dlprof.worker.instruments import refusal
 
 @pytest.fixture(autouse=True)
 def _no_refusal_before(monkeypatch):
-    monkeypatch.setattr(refusal, "_tried", set())
+    monkeypatch.setattr(refusal, "_refusal_keys", set())
     monkeypatch.setattr(refusal, "_working", {})
 
 

@@ -56,17 +56,17 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
     unaligned = None
     if not subject.is_one_array and (spec.layout, spec.device) == (ORDINARY, "cpu"):
         unaligned = replace(subject, spec=replace(spec, layout=UNALIGNED))
-    here, shifted = _try_sizes(subject, unaligned, sizes_bytes)
-    found = judge(here, shifted)
+    results, shifted = _try_sizes(subject, unaligned, sizes_bytes)
+    found = judge(results, shifted)
     if found["verdict"] != "unsafe":
         return found
-    size = next(size for size, word in [*here.items(), *shifted.items()] if word == "torn")
+    size = next(size for size, word in [*results.items(), *shifted.items()] if word == "torn")
     evidence: dict[str, Any] = found["evidence"]
     if unaligned is not None:
         aligned = replace(subject, spec=replace(spec, layout=ALIGNED))
         word = attempt(partial(_try_size, aligned, size))
         evidence |= {} if isinstance(word, Refusal) else {"aligned": word}
-    source = subject if unaligned is None or "torn" in here.values() else unaligned
+    source = subject if unaligned is None or "torn" in results.values() else unaligned
     evidence |= _with_size(source, size).array_evidence()
     return found
 
@@ -81,25 +81,25 @@ def _try_sizes(
     subject: Subject, unaligned: Subject | None, sizes_bytes: Sequence[int]
 ) -> tuple[dict[int, str], dict[int, str]]:
     """Return the result at each size, for the case's layout and for an unaligned source."""
-    here: dict[int, str] = {}
+    results: dict[int, str] = {}
     shifted: dict[int, str] = {}
     for size in sizes_bytes:
-        here[size] = _try_size(subject, size)
-        looks = {here[size]}
+        results[size] = _try_size(subject, size)
+        looks = {results[size]}
         if unaligned is not None and looks <= {"whole", "view"}:
             word = attempt(partial(_try_size, unaligned, size))
             shifted[size] = "refused" if isinstance(word, Refusal) else word
             looks.add(shifted[size])
         if looks & {"torn", "immutable"} or (looks == {"view"} and size > VIEW_BYTES):
             break
-    return here, shifted
+    return results, shifted
 
 
-def judge(here: dict[int, str], shifted: dict[int, str]) -> dict[str, Any]:
-    evidence: dict[str, Any] = {"sizes_bytes": {str(size): word for size, word in here.items()}}
+def judge(results: dict[int, str], shifted: dict[int, str]) -> dict[str, Any]:
+    evidence: dict[str, Any] = {"sizes_bytes": {str(size): word for size, word in results.items()}}
     if shifted:
         evidence["unaligned_bytes"] = {str(size): word for size, word in shifted.items()}
-    looks = {*here.values(), *shifted.values()}
+    looks = {*results.values(), *shifted.values()}
     if "torn" in looks:
         return verdict("unsafe", evidence)
     if "whole" in looks and CHANGED not in looks:
@@ -114,14 +114,14 @@ def judge(here: dict[int, str], shifted: dict[int, str]) -> dict[str, Any]:
 
 def _try_size(subject: Subject, size_bytes: int) -> str:
     """Return the first result at this size that is no whole copy, or ``whole``."""
-    other, value = _with_size(subject, size_bytes), _visible_value(subject)
-    memory.check_room(other.spec)
+    trial, value = _with_size(subject, size_bytes), _visible_value(subject)
+    memory.check_room(trial.spec)
     word = "whole"
     for tries in range(1, 1 + max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
-        word = _try_once(other, value)
+        word = _try_once(trial, value)
         if word == "torn":
             # A conversion may be wrong by itself, and only now and then.
-            controls = [_try_once(other, None) for _ in range(tries + CONTROLS)]
+            controls = [_try_once(trial, None) for _ in range(tries + CONTROLS)]
             return CHANGED if "torn" in controls else word
         if word != "whole":
             break

@@ -59,14 +59,16 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
         subject = subject.of_bytes(LARGEST_BYTES)
         names = {**subject.namespace, "x": subject.make_another()}
         subject = replace(subject, namespace=names)
-    begun = time.perf_counter_ns()
+    start_ns = time.perf_counter_ns()
     pairs: list[Pair] = []
-    while len(pairs) < LEAST or (len(pairs) < MOST and time.perf_counter_ns() - begun < budget_ns):
+    while len(pairs) < LEAST or (
+        len(pairs) < MOST and time.perf_counter_ns() - start_ns < budget_ns
+    ):
         pair = _convert_twice(subject)
         if pair is None:
             return unknown("a framework does not say where its array is")
         pairs.append(pair)
-        if subject.is_one_array and time.perf_counter_ns() - begun > SLOW_NS:
+        if subject.is_one_array and time.perf_counter_ns() - start_ns > SLOW_NS:
             return unknown("it takes too long to make new arrays")
     crosses = subject.result_device != subject.spec.device
     found = judge(pairs, timer.clock_cost_ns(), crosses)
@@ -74,8 +76,8 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
     is_copy = not all(pair.is_view for pair in pairs)
     fits = memory.fits(memory.COPIES * whole.spec.size_bytes)
     if found["verdict"] == "kept" and is_copy and fits and not subject.is_one_array:
-        begun, wait, times = time.perf_counter_ns(), whole.waiter(), list[int]()
-        while len(times) < NEW and time.perf_counter_ns() - begun < SLOW_NS:
+        start_ns, wait, times = time.perf_counter_ns(), whole.waiter(), list[int]()
+        while len(times) < NEW and time.perf_counter_ns() - start_ns < SLOW_NS:
             times.append(_once(whole.converter(whole.make_another()), wait)[0])
         found["evidence"]["new_ns"] = statistics.median(times)
     return found
@@ -90,11 +92,11 @@ def judge(pairs: list[Pair], clock_ns: float, crosses: bool = False) -> dict[str
     second = min(pair.second_ns for pair in pairs) - clock_ns
     is_cheaper = first - second > KEPT_NS and first > KEPT_RATIO * max(second, 0.0)
     if all(pair.is_view for pair in pairs):
-        kept = is_cheaper
+        is_kept = is_cheaper
     else:
-        kept = all(pair.same_result for pair in pairs) or (crosses and is_cheaper)
+        is_kept = all(pair.same_result for pair in pairs) or (crosses and is_cheaper)
     evidence = {"first_ns": first, "second_ns": second}
-    return {"verdict": "kept" if kept else "not kept", "evidence": evidence}
+    return {"verdict": "kept" if is_kept else "not kept", "evidence": evidence}
 
 
 def _convert_twice(subject: Subject) -> Pair | None:
@@ -103,12 +105,12 @@ def _convert_twice(subject: Subject) -> Pair | None:
     wait(subject.convert())
     first_ns, first = _once(call, wait)
     second_ns, second = _once(call, wait)
-    at = subject.consumer.pointer(first), subject.consumer.pointer(second)
-    source_at = subject.producer.pointer(source)
-    if at[0] is None or at[1] is None or source_at is None:
+    addresses = subject.consumer.pointer(first), subject.consumer.pointer(second)
+    source_address = subject.producer.pointer(source)
+    if addresses[0] is None or addresses[1] is None or source_address is None:
         return None
-    is_view = lies_within(at[0], source_at, source, subject.spec)
-    return Pair(first_ns, second_ns, is_view, at[0] == at[1])
+    is_view = lies_within(addresses[0], source_address, source, subject.spec)
+    return Pair(first_ns, second_ns, is_view, addresses[0] == addresses[1])
 
 
 def _once(call: Callable[[], Any], wait: Callable[[Any], Any]) -> tuple[int, Any]:

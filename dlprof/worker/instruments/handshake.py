@@ -83,9 +83,9 @@ def measure_refusal(subject: Subject) -> list[dict[str, Any]]:
     if last is None or last["outcome"] == "returned":
         return events
     is_unknown = last["outcome"].startswith("TypeError")
-    for args, how in _variants(*requests[-1], is_unknown):
-        call = partial(subject.source.__dlpack__, *args, **how)
-        arguments = _arguments(args, how)
+    for args, keywords in _variants(*requests[-1], is_unknown):
+        call = partial(subject.source.__dlpack__, *args, **keywords)
+        arguments = _arguments(args, keywords)
         answer = attempt(partial(_record, events, ASKED_OTHERWISE, arguments, call))
         if not isinstance(answer, Refusal):
             break
@@ -94,8 +94,8 @@ def measure_refusal(subject: Subject) -> list[dict[str, Any]]:
 
 def _with_legacy_capsule(subject: Subject) -> list[dict[str, Any]]:
     events = [_capsule_event(subject)]
-    given = events[0].get("capsule") or {}
-    if given.get("name") != VERSIONED or not has(subject.source, EXPORT):
+    capsule = events[0].get("capsule") or {}
+    if capsule.get("name") != VERSIONED or not has(subject.source, EXPORT):
         return events
     legacy = attempt(partial(_record, events, ASKED_OTHERWISE, {}, subject.source.__dlpack__))
     if not isinstance(legacy, Refusal) and events[-1].get("capsule", {}).get("name") == LEGACY:
@@ -106,18 +106,20 @@ def _with_legacy_capsule(subject: Subject) -> list[dict[str, Any]]:
     return events
 
 
-def _variants(args: tuple[Any, ...], how: dict[str, Any], is_unknown: bool) -> Iterator[Request]:
+def _variants(
+    args: tuple[Any, ...], keywords: dict[str, Any], is_unknown: bool
+) -> Iterator[Request]:
     """Yield requests that differ from a refused one in one thing.
 
     If an argument ``is_unknown``, also requests that leave one out, and last one without any.
     """
     if args:
-        yield (), {"stream": args[0], **how}
-    if (how.get("max_version") or LAST_LEGACY) < VERSIONED_FROM:
-        yield args, {**how, "max_version": VERSION}
+        yield (), {"stream": args[0], **keywords}
+    if (keywords.get("max_version") or LAST_LEGACY) < VERSIONED_FROM:
+        yield args, {**keywords, "max_version": VERSION}
     if is_unknown:
-        for left_out in filter(how.__contains__, NEWER):
-            yield args, {name: value for name, value in how.items() if name != left_out}
+        for keyword in filter(keywords.__contains__, NEWER):
+            yield args, {name: value for name, value in keywords.items() if name != keyword}
         yield (), {}
 
 
@@ -180,9 +182,9 @@ def _words(error: BaseException) -> str:
     return words(error)[:LONGEST]
 
 
-def _arguments(args: tuple[Any, ...], how: dict[str, Any]) -> dict[str, Any]:
+def _arguments(args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
     plain = {
         name: value if value is None or isinstance(value, (bool, int, str)) else repr(value)
-        for name, value in how.items()
+        for name, value in keywords.items()
     }
     return {**{str(i): repr(a) for i, a in enumerate(args)}, **plain}

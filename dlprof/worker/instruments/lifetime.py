@@ -61,23 +61,23 @@ UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
 def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     subject.check_own()
-    other = subject.of_bytes(SIZE_BYTES)
-    size = other.spec.size_bytes
+    trial = subject.of_bytes(SIZE_BYTES)
+    size = trial.spec.size_bytes
     if size > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
     evidence: dict[str, Any] = {"changed_after_drop": None, "source_after_drop": None}
     if subject.import_.returns_array and subject.spec.elements:
-        sizes = [other]
+        sizes = [trial]
         if not subject.is_one_array and subject.spec.device == "cpu":
             sizes += [subject.of_bytes(SMALL_BYTES), subject.of_bytes(LARGE_BYTES)]
             sizes += [subject] if subject.spec.size_bytes <= MOST_CHURN_BYTES else []
-        for one in sizes:
-            evidence = _drops(one, gpu, answer)
+        for candidate in sizes:
+            evidence = _drops(candidate, gpu, answer)
             if evidence.get("verdict"):
                 return evidence
     answer.stage("lifetime repetition")
     meters, is_uncounted = choose_meters(subject)
-    growth, grown = _growth(subject, other, meters)
+    growth, grown = _growth(subject, trial, meters)
     evidence |= growth
     if is_retained(evidence):
         return verdict("retained", evidence | grown.array_evidence())
@@ -108,9 +108,9 @@ def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     gc.collect()
     subject.producer.give_back(subject.spec.device)
     answer.stage(SOURCE_AFTER_DROP)
-    kept = _churn(subject, gpu, None)
+    blocks = _churn(subject, gpu, None)
     now = attempt(lambda: subject.producer.to_numpy(source).tobytes())
-    del kept
+    del blocks
     answer.stage("lifetime release")
     after = SAME if now == values else CHANGED
     if isinstance(now, Refusal):
@@ -128,18 +128,18 @@ def _without_source(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[s
     answer.part("after_drop", subject.array_evidence())  # tells the array if the process dies of it
     source = subject.make_another()
     address = subject.producer.pointer(source)
-    held = [subject.converter(source)]
+    calls = [subject.converter(source)]
     del source  # only the call holds it now
-    result = held[0]()
+    result = calls[0]()
     subject.wait_for(result)
     values = subject.consumer.to_numpy(result).tobytes()
     answer.stage(AFTER_DROP)
-    held.clear()
+    calls.clear()
     gc.collect()
     subject.producer.give_back(subject.spec.device)
-    kept = _churn(subject, gpu, address)
+    blocks = _churn(subject, gpu, address)
     now = attempt(lambda: subject.consumer.to_numpy(result).tobytes())
-    del kept
+    del blocks
     if isinstance(now, Refusal):  # a driver knows that the memory is not there any more
         return {"changed_after_drop": None, "error_after_drop": words(now.error)}
     return {"changed_after_drop": now != values}
@@ -154,33 +154,33 @@ def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
     # An intermediate may get the memory of the source, too: with the same values that would not
     # show.
     subject = replace(subject, spec=replace(subject.spec, shifted=True))
-    kept: list[Any] = []
-    for made in range(max(CHURN, min(MOST_CHURN, MOST_CHURN_BYTES // size))):
+    blocks: list[Any] = []
+    for count in range(max(CHURN, min(MOST_CHURN, MOST_CHURN_BYTES // size))):
         array = subject.make_another()
         subject.overwrite(array, gpu)
         block = ctypes.create_string_buffer(size)
         ctypes.memset(block, 0xA5, size)
-        kept += [array, block]
+        blocks += [array, block]
         places = subject.producer.pointer(array), ctypes.addressof(block)
         is_used_again = address is not None and any(
             place is not None and abs(place - address) < size for place in places
         )
-        if made + 1 >= CHURN and (address is None or is_used_again):
+        if count + 1 >= CHURN and (address is None or is_used_again):
             break
-    return kept
+    return blocks
 
 
-def _growth(subject: Subject, other: Subject, meters: list[Any]) -> tuple[dict[str, Any], Subject]:
+def _growth(subject: Subject, trial: Subject, meters: list[Any]) -> tuple[dict[str, Any], Subject]:
     """Return the growth by conversions of one source, or of a new source each, and the array."""
-    source = other.make_another()
-    convert = other.converter(source)
-    size = other.spec.size_bytes
+    source = trial.make_another()
+    convert = trial.converter(source)
+    size = trial.spec.size_bytes
     # An unfinished result is not retained.
     found = measure_growth(lambda: subject.wait_for(convert()), source, meters, size)
     if is_retained(found) or subject.is_one_array:
-        return found, other
+        return found, trial
     anew = subject.of_bytes(NEW_SOURCE_BYTES)
     per_source = attempt(lambda: measure_new_sources(anew, meters, lambda c: subject.wait_for(c())))
     if isinstance(per_source, Refusal) or not per_source:
-        return found, other
+        return found, trial
     return per_source | {"per_source": True}, anew

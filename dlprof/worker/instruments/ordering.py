@@ -276,8 +276,8 @@ def _points(queue: QueuedWork, works: Sequence[int]) -> list[Point]:
     """Take conversions behind each length of queue, more of them while slopes settle nothing."""
     points: list[Point] = []
     for turn in range(MOST_TURNS):
-        taken = [_point(queue, work) for work in _shuffled(works, turn)]
-        points += [point for point in taken if point.done_ns >= HALF * point.queued_ns]
+        turn_points = [_point(queue, work) for work in _shuffled(works, turn)]
+        points += [point for point in turn_points if point.done_ns >= HALF * point.queued_ns]
         host, ready = _fits(points)
         is_settled = ready is None or grows(ready) is not None
         if grows(host) or (grows(host) is False and is_settled):

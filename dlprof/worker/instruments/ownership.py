@@ -63,8 +63,8 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
 
 def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
     """Return the verdict that address and writes allow, and the reason if there is one."""
-    tried = (evidence["source_write_shows"], evidence["result_write_shows"])
-    writes = [shows for shows in tried if shows is not None]
+    results = (evidence["source_write_shows"], evidence["result_write_shows"])
+    writes = [shows for shows in results if shows is not None]
     same = evidence["same_address"]
     if not writes and same and evidence.get("not_written"):
         return "view", f"{evidence['not_written']}; both begin at the same address"
@@ -114,8 +114,8 @@ class _Side:
 
     def watched_bytes(self) -> bytes:
         """Return what changes if this side sees a write: the first element, or all of them."""
-        others = self._contents().tobytes() if self.watch_all else b""
-        return self.first_bytes() + bytes(others)
+        contents = self._contents().tobytes() if self.watch_all else b""
+        return self.first_bytes() + bytes(contents)
 
     def _contents(self) -> Any:
         return computed(self.gpu, lambda: self.probe.to_numpy(self.array))
@@ -135,11 +135,11 @@ def _write_shows(written: _Side, watched: _Side) -> bool | None:
         finally:
             memory.write(written.address, original, written.gpu)
     # Two writes of different values: one of them differs from what was there before.
-    own, has_effect = written.first_bytes(), False
+    initial, has_effect = written.first_bytes(), False
     for value in (0, 1):
         if written.probe.write(written.array, value) is NotImplemented:
             return None
-        has_effect |= written.first_bytes() != own
+        has_effect |= written.first_bytes() != initial
         if watched.watched_bytes() != before:
             return True
     return False if has_effect else None

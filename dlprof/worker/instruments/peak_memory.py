@@ -38,21 +38,21 @@ NOTABLE_ARRAYS = 1.5
 def measure(subject: Subject) -> dict[str, Any]:
     if {subject.spec.device, subject.result_device} != {"cpu"}:
         return unknown("only host memory is watched")
-    other = subject.of_bytes(SIZE_BYTES)
-    size = other.spec.size_bytes
+    trial = subject.of_bytes(SIZE_BYTES)
+    size = trial.spec.size_bytes
     if size < LEAST_BYTES:
         return unknown("the array is too small to be seen")
-    memory.check_room(other.spec)
-    convert = other.converter(other.make_another())
+    memory.check_room(trial.spec)
+    convert = trial.converter(trial.make_another())
     try:
-        arrays = _peak_bytes(other, convert) / size
+        arrays = _peak_bytes(trial, convert) / size
         if abs(arrays - 1) > PLAIN_ARRAYS:
-            arrays = (arrays + _peak_bytes(other, convert) / size) / 2
+            arrays = (arrays + _peak_bytes(trial, convert) / size) / 2
     except OSError as error:
         return unknown(f"the high-water mark cannot be read or reset: {error.strerror}")
     evidence: dict[str, Any] = {"arrays": arrays, "size_bytes": size}
     if arrays >= NOTABLE_ARRAYS:
-        evidence |= other.array_evidence()
+        evidence |= trial.array_evidence()
     return {"verdict": "ok", "evidence": evidence}
 
 

@@ -33,10 +33,10 @@ PLACEMENTS = ("in-loop", "hoisted", "implicit")
 def measure(subject: Subject, budget_ns: int, placements: Sequence[str]) -> dict[str, Any]:
     if subject.result_device == "cpu":
         memory.check_more(ARRAYS * subject.spec.size_bytes)
-    wanted = [name for name in PLACEMENTS if name in placements]
+    names = [name for name in PLACEMENTS if name in placements]
     refused: dict[str, str] = {}
     for use in _operations(subject):
-        loops, reasons = _loops(subject, use, wanted)
+        loops, reasons = _loops(subject, use, names)
         if loops:
             timings = timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns())
             times = {name: asdict(timing) for name, timing in timings.items()}
@@ -57,15 +57,15 @@ def _operations(subject: Subject) -> Iterator[Use]:
 
 
 def _loops(
-    subject: Subject, use: Use, wanted: Sequence[str]
+    subject: Subject, use: Use, names: Sequence[str]
 ) -> tuple[dict[str, timer.Loop], dict[str, str]]:
     """Return warm loops of the placements that work, and the reasons of the others."""
     loops: dict[str, timer.Loop] = {}
     refused: dict[str, str] = {}
     namespace = attempt(partial(_namespace, subject, use))
     if isinstance(namespace, Refusal):
-        return {}, dict.fromkeys(wanted, words(namespace.error))
-    for name in wanted:
+        return {}, dict.fromkeys(names, words(namespace.error))
+    for name in names:
         loop = attempt(partial(_loop, name, subject, use, namespace))
         if isinstance(loop, Refusal):
             refused[name] = words(loop.error)

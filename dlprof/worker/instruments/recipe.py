@@ -46,8 +46,8 @@ def _creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
     """Return the text by layout; for a contiguous array also for those of known alignment."""
     if isinstance(producer, OneArray):  # its setup has made the array
         return {spec.layout: f"x = {producer.array_name}"}
-    others = ALIGNMENTS if spec.layout in CONTIGUOUS and not spec.corners else ()
-    layouts = dict.fromkeys((spec.layout, *others))
+    alignments = ALIGNMENTS if spec.layout in CONTIGUOUS and not spec.corners else ()
+    layouts = dict.fromkeys((spec.layout, *alignments))
     specs = {layout: replace(spec, layout=layout) for layout in layouts}
     found = _texts({name: partial(producer.create, spec) for name, spec in specs.items()})
     own = found.get(spec.layout)

@@ -38,7 +38,7 @@ MOST_S = 0.5
 OTHER_DEVICE = {"cpu": (2, 0), "cuda": (1, 0)}
 """``kDLCUDA`` and ``kDLCPU``: a device where the array is not."""
 
-_tried: set[tuple[str, ...]] = set()
+_refusal_keys: set[tuple[str, ...]] = set()
 _working: dict[tuple[str, ...], ArraySpec] = {}
 """By path: the plain array that it converted in this process."""
 
@@ -47,11 +47,11 @@ def measure(subject: Subject, error: Exception) -> dict[str, Any]:
     """Return the verdict on a refused conversion."""
     evidence: dict[str, Any] = {"error": _classes(error)}
     kind, key = type(error).__name__, (*_refusing(subject, error), words(error)[:SAME_ERROR])
-    alike = [one for one in _tried if one[:-1] == key[:-1] and one[-1].startswith(kind)]
-    if key in _tried or subject.is_one_array or len(alike) >= MOST_ALIKE:
+    alike = [past for past in _refusal_keys if past[:-1] == key[:-1] and past[-1].startswith(kind)]
+    if key in _refusal_keys or subject.is_one_array or len(alike) >= MOST_ALIKE:
         evidence["moot"] = True
         return verdict("unknown", evidence, "the same refusal was repeated before")
-    _tried.add(key)
+    _refusal_keys.add(key)
     found = attempt(lambda: _growth(subject))
     broken = _broken(subject)
     if broken:
@@ -71,18 +71,18 @@ def measure_export(subject: Subject) -> dict[str, Any] | None:
     """Return how the producer refuses another device without a copy; None if it does not."""
     source, key = subject.source, (subject.producer.name, subject.export.name)
     device = OTHER_DEVICE.get(subject.spec.device)
-    if device is None or not hasattr(source, "__dlpack__") or key in _tried:
+    if device is None or not hasattr(source, "__dlpack__") or key in _refusal_keys:
         return None
-    _tried.add(key)
+    _refusal_keys.add(key)
     ask = partial(source.__dlpack__, max_version=VERSION, dl_device=device)
-    without, maybe = attempt(partial(ask, copy=False)), attempt(partial(ask, copy=None))
-    if not isinstance(without, Refusal) or isinstance(without.error, TypeError):
+    no_copy, maybe = attempt(partial(ask, copy=False)), attempt(partial(ask, copy=None))
+    if not isinstance(no_copy, Refusal) or isinstance(no_copy.error, TypeError):
         return None  # a TypeError is that of an argument that it does not know
-    reason = words(without.error)
+    reason = words(no_copy.error)
     if isinstance(maybe, Refusal) and words(maybe.error) == reason:
         return None
     # Nothing was refused that could leave something behind.
-    evidence = {"other_device": list(device), "error": _classes(without.error)}
+    evidence = {"other_device": list(device), "error": _classes(no_copy.error)}
     return verdict("unknown", evidence | {"words": reason, "moot": True}, "the conversion works")
 
 
@@ -124,9 +124,9 @@ def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
 
 def _growth(subject: Subject) -> dict[str, Any]:
     """Return what the refusals leave behind; empty for nothing."""
-    other = subject.of_bytes(growth.NEW_SOURCE_BYTES)
+    trial = subject.of_bytes(growth.NEW_SOURCE_BYTES)
     meters, is_uncounted = growth.choose_meters(subject)
-    convert = other.converter(other.make_another())
+    convert = trial.converter(trial.make_another())
     times_s = []
     for _ in range(2):  # the processor may have been taken away
         began = time.perf_counter()
@@ -134,10 +134,10 @@ def _growth(subject: Subject) -> dict[str, Any]:
         times_s.append(time.perf_counter() - began)
     if 2 * growth.FEW * min(times_s) > MOST_S:  # two runs, the first to warm up
         raise Unsupported(f"a refusal takes {1e3 * min(times_s):.0f} ms: too long to repeat")
-    found = growth.measure_new_sources(other, meters, _refused)
+    found = growth.measure_new_sources(trial, meters, _refused)
     if is_uncounted and not found:
         raise Unsupported("neither framework says how much of the device's memory it uses")
-    return found | other.array_evidence() if found else {}
+    return found | trial.array_evidence() if found else {}
 
 
 def _refused(convert: Callable[[], Any]) -> None:

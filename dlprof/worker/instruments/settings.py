@@ -81,7 +81,7 @@ def _changed(before: Reading, after: Reading) -> Iterator[dict[str, str]]:
             continue
         text = f"cannot be read: {now.reason}" if isinstance(now, Refusal) else now
         pairs = enumerate(zip(old, text, strict=False))
-        begin = max(0, next((at for at, (a, b) in pairs if a != b), 0) - CONTEXT)
+        begin = max(0, next((index for index, (a, b) in pairs if a != b), 0) - CONTEXT)
         part = slice(begin, begin + LONGEST)
         yield {"name": key[0], "code": key[1], "before": old[part], "after": text[part]}
 

@@ -21,7 +21,7 @@ from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker import memory, timer
 from dlprof.worker.channel import Answer
 from dlprof.worker.instruments import times
-from dlprof.worker.loading import WorkerState, named, read_spec
+from dlprof.worker.loading import WorkerState, find_way, read_spec
 from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.source_text import execute
 
@@ -65,14 +65,14 @@ class Step:
     def run(self, x: Any = None) -> Any:
         """Run one step on ``x``, or on the input; return the output when it is there."""
         names = self.namespace
-        own = names["x"]
+        original = names["x"]
         try:
-            names["x"] = own if x is None else x
+            names["x"] = original if x is None else x
             execute(self.code, names, "step")
             execute(self.wait, names, "step")
             return names.pop("y")
         finally:
-            names["x"] = own
+            names["x"] = original
 
     def another_input(self, seed: int = 0) -> Any:
         """Make an input of the same shape; ``seed`` gives other values."""
@@ -86,15 +86,15 @@ class Step:
 
     def reshaped(self, shape: tuple[int, ...]) -> Step:
         """Return the same step for an input of another shape, with its own buffers."""
-        other = replace(self, spec=replace(self.spec, shape=shape), namespace=dict(self.namespace))
-        other.namespace["x"] = other.another_input()
-        other.make_buffers()
-        return other
+        step = replace(self, spec=replace(self.spec, shape=shape), namespace=dict(self.namespace))
+        step.namespace["x"] = step.another_input()
+        step.make_buffers()
+        return step
 
     @property
     def fresh(self) -> Step:
         """Return the same step with a new output for each call."""
-        strategy = named(self.steps, self.steps.imports, FRESH)
+        strategy = find_way(self.steps, self.steps.imports, FRESH)
         return replace(self, strategy=strategy, namespace=dict(self.namespace))
 
     def make_buffers(self) -> None:
@@ -147,7 +147,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tupl
     steps = state.probe(*request["consumer"])
     if not isinstance(steps, Steps):
         raise FaultyProbe(f"{steps.name} runs no models")
-    strategy = named(steps, steps.imports, request["import"])
+    strategy = find_way(steps, steps.imports, request["import"])
     memory.check_room(spec)
     step = prepare(steps, strategy, spec, answer.stage)
     answer.stage("first step")
@@ -182,7 +182,7 @@ def step_values(step: Step) -> dict[str, Any]:
     """Whether the strategy gives what the model gave at first, except for rounding."""
     import numpy as np
 
-    first, now = (step.steps.to_numpy(one) for one in (step.namespace["output"], step.run()))
+    first, now = (step.steps.to_numpy(array) for array in (step.namespace["output"], step.run()))
     if first.shape != now.shape or first.dtype != now.dtype:
         changed: dict[str, Any] = {"shape": [list(first.shape), list(now.shape)]}
         return verdict("wrong", {"changed": changed})
@@ -241,15 +241,15 @@ CALLS = 4
 
 def reuse(step: Step) -> dict[str, Any]:
     """Whether an output changes when :data:`CALLS` more calls are made, on another input."""
-    other = step.another_input(seed=OTHER_SEED)
+    other_input = step.another_input(seed=OTHER_SEED)
     read = step.steps.to_numpy
-    kept = step.run()
-    values = read(kept).tobytes()
+    first_output = step.run()
+    values = read(first_output).tobytes()
     for call in range(1, CALLS + 1):
-        output = step.run(other)
+        output = step.run(other_input)
         if call == 1 and read(output).tobytes() == values:
             return unknown("the model gives the same output for another input")
-        if read(kept).tobytes() != values:
+        if read(first_output).tobytes() != values:
             return verdict("overwritten", {"after_calls": call})
     return verdict("kept", {})
 
@@ -265,20 +265,20 @@ def shape_change(step: Step, budget_ns: int) -> dict[str, Any]:
     if not rows:
         raise Unsupported("an input without rows has no other shape")
     shape = (rows // 2 if rows > 1 else 2, *columns)
-    other = step.reshaped(shape)
+    reshaped = step.reshaped(shape)
     loops = {
         "steady": step.loop(step.turn),
-        "other": other.loop(other.turn),
-        "changing": changing(step, other),
+        "other": reshaped.loop(reshaped.turn),
+        "changing": changing(step, reshaped),
     }
     return {"shape": list(shape), "times": _in_turn(loops, budget_ns)}
 
 
-def changing(step: Step, other: Step) -> timer.Loop:
+def changing(step: Step, reshaped: Step) -> timer.Loop:
     """Compile a loop of two steps: at the other shape, and back, with buffers rebuilt."""
     names = dict(step.namespace)  # the step stays as it is
     names["_inputs"] = names["x"], names["output"]
-    names["_others"] = other.namespace["x"], other.namespace["output"]
+    names["_others"] = reshaped.namespace["x"], reshaped.namespace["output"]
     changes = [
         "\n".join(filter(None, (f"x, output = {inputs}", step.strategy.setup, step.turn)))
         for inputs in ("_others", "_inputs")
@@ -304,6 +304,6 @@ def allocations(step: Step) -> dict[str, Any]:
         counted = step.steps.count(step.spec.device, outputs)
         found["per_call"] = counted.calls / COUNTED_CALLS
         found["bytes_per_call"] = counted.size_bytes / COUNTED_CALLS
-    kept = outputs()
-    addresses = {step.steps.pointer(one) for one in kept}
+    arrays = outputs()
+    addresses = {step.steps.pointer(array) for array in arrays}
     return found | {"buffers": None if None in addresses else len(addresses)}

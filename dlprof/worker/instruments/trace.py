@@ -85,7 +85,7 @@ class Record:
     Both have the same ``correlation``. ``name`` is the call's, or the direction of a copy.
     """
 
-    what: str
+    kind: str
     correlation: int
     start_ns: int
     end_ns: int
@@ -95,9 +95,9 @@ class Record:
 
 
 def evidence(records: Sequence[Record], window: Window, *, loaded: bool) -> dict[str, Any]:
-    calls = _outermost([record for record in records if record.what == "call"])
+    calls = _outermost([record for record in records if record.kind == "call"])
     events = [
-        _event(call, [one for one in records if one.correlation in caused], loaded=loaded)
+        _event(call, [record for record in records if record.correlation in caused], loaded=loaded)
         for call, caused in calls.items()
         if window.begin_ns <= call.start_ns <= window.end_ns
     ]
@@ -126,13 +126,13 @@ def _outermost(calls: Sequence[Record]) -> dict[Record, set[int]]:
 
 
 def _event(call: Record, caused: Sequence[Record], *, loaded: bool) -> dict[str, Any]:
-    copies = [one for one in caused if one.what == "copy"]
+    copies = [record for record in caused if record.kind == "copy"]
     duration = max(0, call.end_ns - call.start_ns)
-    waited = any(one.what == "wait" for one in caused) or (loaded and duration >= WAITED_NS)
+    waited = any(record.kind == "wait" for record in caused) or (loaded and duration >= WAITED_NS)
     return {
         "name": call.name,
         "duration_ns": duration,
-        "bytes": sum(one.size_bytes or 0 for one in copies) if copies else None,
+        "bytes": sum(record.size_bytes or 0 for record in copies) if copies else None,
         "direction": copies[0].name if copies else None,
         "waited": True if waited else (False if loaded else None),
     }
@@ -192,7 +192,7 @@ class Recorder:
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
         """Record inside. Raises :class:`NoTrace`."""
-        lost = ctypes.c_size_t(0)
+        drop_count = ctypes.c_size_t(0)
         slot = self._ask("subscribe", lambda *_: None, None)  # asks for no callbacks
         try:
             # A buffer's size and the most records in it, 0 for as many as fit.
@@ -203,7 +203,7 @@ class Recorder:
             yield
             _call_control()  # unfinished work would be recorded without its end
             self._ask("activity_flush_all", 1)
-            self._ask("activity_get_num_dropped_records", 0, 0, ctypes.addressof(lost))
+            self._ask("activity_get_num_dropped_records", 0, 0, ctypes.addressof(drop_count))
         finally:
             for kind in self._kinds:
                 with contextlib.suppress(NoTrace):
@@ -212,8 +212,8 @@ class Recorder:
                 self._ask("unsubscribe", slot)
         if self._failures:
             raise NoTrace(f"a record could not be read: {self._failures[0]}")
-        if lost.value:
-            raise NoTrace(f"CUPTI dropped {lost.value} records")
+        if drop_count.value:
+            raise NoTrace(f"CUPTI dropped {drop_count.value} records")
         if not any(record.name == CONTROL for record in self.records):
             raise NoTrace(f"CUPTI recorded nothing, not even {CONTROL}, which was called for that")
 
@@ -253,16 +253,16 @@ def _call_control() -> None:
 
 
 def _record(cupti: Any, kinds: dict[int, str], activity: Any) -> Record | None:
-    what, name, size_bytes = kinds.get(int(activity.kind)), "", None
-    if what == "call":
+    kind, name, size_bytes = kinds.get(int(activity.kind)), "", None
+    if kind == "call":
         driver = int(activity.kind) == int(cupti.ActivityKind.DRIVER)
         domain = cupti.CallbackDomain.DRIVER_API if driver else cupti.CallbackDomain.RUNTIME_API
         name = _VERSION.sub("", cupti.get_callback_name(domain, activity.cbid))
-    elif what == "copy":
+    elif kind == "copy":
         name = DIRECTIONS.get(cupti.ActivityMemcpyKind(activity.copy_kind).name, "unknown")
         size_bytes = int(activity.bytes)
-    elif what is None or cupti.ActivitySynchronizationType(activity.type).name not in HOST_WAITS:
+    elif kind is None or cupti.ActivitySynchronizationType(activity.type).name not in HOST_WAITS:
         return None
     correlation, thread = int(activity.correlation_id), int(getattr(activity, "thread_id", 0))
     begin, end = int(activity.start), int(activity.end)
-    return Record(what, correlation, begin, end, name, size_bytes, thread)
+    return Record(kind, correlation, begin, end, name, size_bytes, thread)

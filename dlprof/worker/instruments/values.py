@@ -62,14 +62,16 @@ def measure(subject: Subject) -> dict[str, Any]:
     source, spec = subject.source, subject.spec
     result = subject.convert()
     subject.wait_for(result)
-    seen: dict[str, list[Any]] = {
+    properties: dict[str, list[Any]] = {
         # Plain memory has neither. The import says what was asked for.
         "shape": [_lengths(producer, source, spec.shape), _lengths(consumer, result)],
         "dtype": [producer.dtype(source) or spec.dtype, consumer.dtype(result)],
     }
-    if UNKNOWN in seen["dtype"]:
+    if UNKNOWN in properties["dtype"]:
         return _judge_dtypes(source, result)
-    changed: dict[str, Any] = {what: pair for what, pair in seen.items() if pair[0] != pair[1]}
+    changed: dict[str, Any] = {
+        name: pair for name, pair in properties.items() if pair[0] != pair[1]
+    }
     if "shape" not in changed:
         changed.update(_difference(subject, source, result, changed.get("dtype")))
         if changed.keys() == {"values"}:
@@ -112,8 +114,8 @@ def _properties(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
     orders = [memory_order(side) for side in (source, result)]
     if subject.spec.layout == "F" and None not in orders:
         evidence["orders"] = orders
-    kept = subject.consumer.properties(result)
-    dropped = [name for name in subject.producer.properties(source) if name not in kept]
+    properties = subject.consumer.properties(result)
+    dropped = [name for name in subject.producer.properties(source) if name not in properties]
     if dropped:
         evidence["dropped"] = dropped
     return evidence
@@ -283,12 +285,12 @@ def _convert_further(subject: Subject, changed: dict[str, Any]) -> Subject:
         return subject
     if size > LARGEST_BYTES:
         subject = subject.of_bytes(LARGEST_BYTES)
-    made = attempt(subject.make_another)  # the conversion may have written to the old source
-    source = subject.source if isinstance(made, Refusal) else made
+    array = attempt(subject.make_another)  # the conversion may have written to the old source
+    source = subject.source if isinstance(array, Refusal) else array
     first = _convert(subject, source, changed)
     # No more for a user's own array: the text may share memory on purpose.
     if not (changed or subject.is_one_array):
-        _convert_others(subject, first, changed)
+        _convert_other_values(subject, first, changed)
     return subject
 
 
@@ -303,24 +305,24 @@ def _convert(subject: Subject, source: Any, changed: dict[str, Any]) -> Conversi
     return Conversion(source, before, result, host_copy(subject, result, subject.consumer))
 
 
-def _convert_others(subject: Subject, first: Conversion, changed: dict[str, Any]) -> None:
+def _convert_other_values(subject: Subject, first: Conversion, changed: dict[str, Any]) -> None:
     """Convert other values while the first result is held, and then the first source with them."""
-    producer, other = subject.producer, subject.make_another()
-    if producer.write(other, WRITTEN) is NotImplemented:
+    producer, array = subject.producer, subject.make_another()
+    if producer.write(array, WRITTEN) is NotImplemented:
         return
-    written = host_copy(subject, other, producer)
+    written = host_copy(subject, array, producer)
     if not count_different(first.source_values, written) or _result_changed(subject, first):
         return  # the write changed nothing, or shows in the result of another source
-    convert, wait, held = subject.converter(other), subject.waiter(), []
+    convert, wait, results = subject.converter(array), subject.waiter(), []
     for _ in range(RING):
-        held.append(convert())
-        wait(held[-1])
+        results.append(convert())
+        wait(results[-1])
     overwritten = _result_changed(subject, first)
     source_now = host_copy(subject, first.source, producer)
     if overwritten and not count_different(first.source_values, source_now):
         changed["earlier_result"] = overwritten
         return
-    del held
+    del results
     if producer.write(first.source, WRITTEN) is NotImplemented:
         return
     result = subject.converter(first.source)()
@@ -333,5 +335,7 @@ def _convert_others(subject: Subject, first: Conversion, changed: dict[str, Any]
         changed["after_write"] = missed
 
 
-def _result_changed(subject: Subject, held: Conversion) -> dict[str, int]:
-    return count_different(held.result_values, host_copy(subject, held.result, subject.consumer))
+def _result_changed(subject: Subject, conversion: Conversion) -> dict[str, int]:
+    return count_different(
+        conversion.result_values, host_copy(subject, conversion.result, subject.consumer)
+    )
