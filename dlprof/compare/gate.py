@@ -38,7 +38,7 @@ from dlprof.compare.verdicts import (
     Criteria,
 )
 from dlprof.errors import UsageError
-from dlprof.judge.case_view import seen
+from dlprof.judge.case_view import all_looks
 from dlprof.measuring.judged import judged as judged_session
 from dlprof.measuring.scenario import Sweep
 from dlprof.protocol.messages import DIAGNOSIS
@@ -467,7 +467,7 @@ class MeasuredSuite:
         """Return the cases in which one side saw an early write, by the side that did not."""
         found: dict[Side, set[Key]] = {}
         for name, results in self._both():
-            words = [{word for word, _ in seen(result.early_write)} for result in results]
+            words = [{word for word, _ in all_looks(result.early_write)} for result in results]
             for side, own, other in zip(self.sides, words, reversed(words), strict=True):
                 if own == {"safe"} and "unsafe" in other:
                     found.setdefault(side, set()).add(name)

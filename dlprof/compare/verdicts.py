@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from dlprof.compare.times import WIDE_LIMIT, Floor, Time
 from dlprof.errors import UsageError
 from dlprof.judge import RULES
-from dlprof.judge.case_view import CaseView, seen
+from dlprof.judge.case_view import CaseView, all_looks
 from dlprof.judge.rule import SEVERITIES
 from dlprof.judge.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.protocol.messages import DIAGNOSIS
@@ -224,7 +224,7 @@ def _crashes(base: Result, head: Result) -> Iterator[Change]:
 def _depends_on_address(before: CaseView, after: CaseView) -> bool:
     """Whether the address of the array decides between view and copy on both sides, by chance."""
     both = {"view", "copy"}
-    words = {word for known in (before, after) for word, _ in known.kinds_seen}
+    words = {word for known in (before, after) for word, _ in known.kinds}
     return words <= both <= before.words_by_address & after.words_by_address
 
 
@@ -235,7 +235,7 @@ def _states(case: CaseView) -> dict[str, State]:
     for what, plain in SCALES.items():
         scale = PROMISED_COPY if what == "ownership" and is_promised else plain
         verdict = getattr(result, what)
-        if words := [word for word, _ in seen(verdict) if word in scale]:
+        if words := [word for word, _ in all_looks(verdict) if word in scale]:
             worst = max(words, key=scale.__getitem__)
             word = f"{VARIES} (at worst {worst})" if verdict.verdict == VARIES else verdict.verdict
             found[what] = State(word, scale[worst], worst)

@@ -1,8 +1,8 @@
 """Rules: pure functions from what was measured to findings.
 
 Nothing here measures, reads or writes. No rule decides by a framework's name; only quotations of
-documentation in :mod:`dlprof.judge.standards` have names. The numbers that rules use stand in
-:mod:`dlprof.judge.thresholds`, and those of leaks in :mod:`dlprof.judge.lifetime`. An unknown
+documentation in :mod:`dlprof.judge.standards` have names. The thresholds of rules are in
+:mod:`dlprof.judge.thresholds`, those of leaks in :mod:`dlprof.judge.lifetime`. An unknown
 verdict is no finding. A new rule is a function in its family, with a page in ``pages/`` and a
 plant in :mod:`dlprof.selftest.plants`.
 """
@@ -30,12 +30,12 @@ from dlprof.runner.session import FindingRecord, Result
 from dlprof.text.clean import nearest
 
 TOPICS = ("trace",)
-"""Pages besides those of the rules."""
+"""Pages that do not belong to a rule."""
 
 FAMILIES = (waiting, cost, correctness, lifetime, process, handshake, sharing)
 RULES: tuple[Rule, ...] = tuple(
     sorted(
-        (one for family in FAMILIES for one in vars(family).values() if isinstance(one, Rule)),
+        (rule for family in FAMILIES for rule in vars(family).values() if isinstance(rule, Rule)),
         key=lambda rule: rule.id,
     )
 )
@@ -47,7 +47,7 @@ WRITTEN = tuple(word for rule in RULES for word in (rule.id, rule.name))
 FAULTS = {rule.id: rule.fault for rule in RULES if rule.fault is not None}
 NEED_TIMES = tuple(rule.id for rule in RULES if rule.times)
 NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNOSIS}
-"""By rule: the instrument of the diagnosis without which it finds nothing."""
+"""The instrument of the diagnosis that a rule needs to find anything."""
 
 
 def with_name(rule: str) -> str:
@@ -67,7 +67,7 @@ def find(results: Iterable[Result]) -> list[FindingRecord]:
 
 def find_in(cases: Cases) -> list[FindingRecord]:
     """Return all findings of the cases, worst first."""
-    return worst_first(found for rule in RULES for found in rule.findings(cases))
+    return worst_first(finding for rule in RULES for finding in rule.findings(cases))
 
 
 def expected(finding: FindingRecord, result: Result) -> str:
@@ -93,8 +93,8 @@ def page(word: str) -> str:
         hint = nearest(word, WRITTEN, "'dlprof explain' lists them")
         raise UsageError(f"there is no rule {word!r}: {hint}")
     rule = BY_WORD[word.lower()]
-    first, _, rest = _read(rule.id).partition("\n")
-    return f"# {rule.id} {rule.name}\n\n{first} Severity: {rule.severity_text}.\n{rest}"
+    first, _, body = _read(rule.id).partition("\n")
+    return f"# {rule.id} {rule.name}\n\n{first} Severity: {rule.severity_text}.\n{body}"
 
 
 def index(rule: str) -> str:

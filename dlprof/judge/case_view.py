@@ -30,19 +30,19 @@ ALL = 0.95
 """From this share of a queue on, a call waits for all of it."""
 
 
-def seen(verdict: Verdict[E] | None) -> tuple[tuple[str, E], ...]:
+def all_looks(verdict: Verdict[E] | None) -> tuple[tuple[str, E], ...]:
     """Return each verdict with its evidence: several if processes disagreed."""
     return verdict.looks if verdict is not None else ()
 
 
 def is_known(measure: TimeMeasure | None) -> bool:
-    """Whether a time is known and other programs did not disturb it. No rule compares others."""
+    """Whether a time is known and undisturbed by other programs. No rule compares other times."""
     return measure is not None and not measure.is_disturbed
 
 
 @dataclass(frozen=True)
 class CaseView:
-    """One case of the session: ``index`` is its place there."""
+    """One case of the session, at position ``index``."""
 
     index: int
     result: Result
@@ -63,7 +63,7 @@ class CaseView:
 
     @cached_property
     def array(self) -> tuple[Any, ...]:
-        """The array and its pair. Cases with the same one can be compared."""
+        """The array and its pair. Cases with equal values can be compared."""
         case = self.result.case
         return (*self.pair, case.shape, *case.conversion[4:])
 
@@ -74,21 +74,21 @@ class CaseView:
         return (*case.conversion, str(case.shape)) if case.survey else case.conversion
 
     @cached_property
-    def kinds_seen(self) -> tuple[tuple[str, Ownership], ...]:
-        return seen(self.result.ownership)
+    def kinds(self) -> tuple[tuple[str, Ownership], ...]:
+        return all_looks(self.result.ownership)
 
     @cached_property
     def result_device(self) -> str | None:
         """The device of the result in every process; None if that is not known."""
-        devices = {str(evidence.result_device) for _, evidence in self.kinds_seen}
+        devices = {str(evidence.result_device) for _, evidence in self.kinds}
         device = devices.pop() if len(devices) == 1 else ""
         return device if device in ANY_DEVICE else None
 
     @cached_property
     def alignments(self) -> tuple[float, ...]:
         """Alignments of the source in bytes, sorted; empty if a process does not know its own."""
-        found = [evidence.alignments for _, evidence in self.kinds_seen]
-        return tuple(sorted({size for sizes in found for size in sizes})) if all(found) else ()
+        known = [evidence.alignments for _, evidence in self.kinds]
+        return tuple(sorted({size for sizes in known for size in sizes})) if all(known) else ()
 
     @cached_property
     def ready(self) -> TimeMeasure | None:
@@ -105,7 +105,7 @@ class CaseView:
         return " to ".join(self.pair)
 
     @property
-    def way_in(self) -> tuple[str, str]:
+    def entry(self) -> tuple[str, str]:
         """The consumer and its import, where most faults lie."""
         return self.result.case.consumer, self.result.case.import_
 
@@ -133,8 +133,8 @@ class CaseView:
     @property
     def is_measured(self) -> bool:
         """Whether it has a time, or is ok in a run without times."""
-        taken = not self.result.untimed and not self.surveyed
-        return self.ready is not None or (not taken and self.result.status == "ok")
+        is_timed = not self.result.untimed and not self.surveyed
+        return self.ready is not None or (not is_timed and self.result.status == "ok")
 
     @property
     def cost_ns(self) -> float:
@@ -145,22 +145,22 @@ class CaseView:
         """``refused``, ``crash`` or ``hangs``; empty if nothing called the path, as without its
         framework or its array, or if the probe is faulty.
         """
-        status, at = self.result.status, self.result.refused_at
-        is_asked = status != "unsupported" or at not in NOT_THE_CONVERSION
+        status, stage = self.result.status, self.result.refused_at
+        is_asked = status != "unsupported" or stage not in NOT_THE_CONVERSION
         is_asked &= not self.result.is_of_faulty_probe
         return FAILURES.get(status, "") if is_asked else ""
 
     @property
     def outcome(self) -> str:
         """The outcome in one word; ``?`` if it is not known."""
-        status, tried = self.result.status, self.by_address
+        status, alignment = self.result.status, self.by_address
         if status != "ok":
             return self.failure or ("?" if status in FAILURES else status)
         if self.is_wrong:
             return "wrong"
-        if self.kind == "varies" and tried is not None and tried.says("dependent"):
+        if self.kind == "varies" and alignment is not None and alignment.says("dependent"):
             # It is a view of aligned memory only.
-            aligned = tried.evidence.aligned
+            aligned = alignment.evidence.aligned
             return "view" if aligned is not None and aligned.verdict == "view" else "varies"
         return "?" if self.kind in (None, "unknown") else str(self.kind)
 
@@ -181,10 +181,10 @@ class CaseView:
         if self.result.lost is not None:
             return None if self.result.lost.stage in NOT_THE_CONVERSION else self.result.lost
         for name in DIAGNOSIS:
-            for _, evidence in seen(getattr(self.result, name)):
-                lost = evidence.lost
-                if lost is not None and not (name == "lifetime" and self.is_dangling):
-                    return cast("Lost", lost)
+            for _, evidence in all_looks(getattr(self.result, name)):
+                loss = evidence.lost
+                if loss is not None and not (name == "lifetime" and self.is_dangling):
+                    return cast("Lost", loss)
         return None
 
     @property
@@ -232,7 +232,7 @@ class CaseView:
         # A view of another device's memory cannot be made, whatever is promised.
         return sum(
             word == broken and (word == "view" or evidence.result_device == self.result.case.device)
-            for word, evidence in self.kinds_seen
+            for word, evidence in self.kinds
         )
 
     @cached_property
@@ -257,7 +257,7 @@ class CaseView:
         """The parts of the array that did not survive."""
         if not self.is_wrong:
             return Changed()
-        wrong = [evidence for word, evidence in seen(self.result.values) if word == "wrong"]
+        wrong = [evidence for word, evidence in all_looks(self.result.values) if word == "wrong"]
         return (wrong[0].changed if wrong else None) or Changed()
 
     @property
@@ -273,14 +273,14 @@ class CaseView:
     @cached_property
     def writable(self) -> Writable:
         """Whether source and result can be written; None if that is not known."""
-        found = (evidence.writable for _, evidence in seen(self.result.values))
-        return next((one for one in found if one is not None), Writable())
+        found = (evidence.writable for _, evidence in all_looks(self.result.values))
+        return next((flags for flags in found if flags is not None), Writable())
 
     @property
     def loses_read_only(self) -> bool:
         return (self.kind, self.writable.source, self.writable.result) == ("view", False, True)
 
-    def as_seen(self, name: str, word: str) -> CaseView:
+    def with_verdict(self, name: str, word: str) -> CaseView:
         """Return the case with the evidence of the first process that saw ``word``."""
         verdict: Verdict[Any] | None = getattr(self.result, name)
         evidence = verdict.first(word) if verdict is not None else None
@@ -346,10 +346,10 @@ class CaseView:
 
     @property
     def _loaded(self) -> tuple[float, float] | None:
-        found = self.result.ordering.evidence.loaded if self.result.ordering else None
-        if found is None or found.host_ns is None or not (found.queued_ns or 0) > 0:
+        loaded = self.result.ordering.evidence.loaded if self.result.ordering else None
+        if loaded is None or loaded.host_ns is None or not (loaded.queued_ns or 0) > 0:
             return None
-        return found.host_ns, found.queued_ns or 0.0
+        return loaded.host_ns, loaded.queued_ns or 0.0
 
     @property
     def peak_arrays(self) -> float | None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from dlprof.judge import thresholds
-from dlprof.judge.case_view import WORDS, CaseView, seen
+from dlprof.judge.case_view import WORDS, CaseView, all_looks
 from dlprof.judge.safety import (
     Fault,
     Level,
@@ -78,11 +78,11 @@ class Cases:
         Cases whose cause is false are left out. With a ``look``, cases are grouped also by the
         number of processes that saw it.
         """
-        found = grouped(
+        groups = grouped(
             (case for case in self.cases if cause(case)),
             lambda case: (cause(case), case.how_often(*look) if look else ""),
         )
-        for group in found.values():
+        for group in groups.values():
             yield sorted(group, key=rank, reverse=True)
 
     @cached_property
@@ -91,22 +91,22 @@ class Cases:
         return {path: self._facts(cases) for path, cases in paths.items()}
 
     def _facts(self, cases: Sequence[CaseView]) -> PathFacts:
-        found = {rule for rule, one in self.faults.items() if any(map(one.is_in, cases))}
-        broken = {rule for rule in found if any(self.breaks(case, rule) for case in cases)}
+        rules = {rule for rule, fault in self.faults.items() if any(map(fault.is_in, cases))}
+        broken = {rule for rule in rules if any(self.breaks(case, rule) for case in cases)}
         # The diagnosis looks at one shape, which stands for the others.
         ok = [case for case in cases if case.result.status == "ok"]
         diagnosed = [case for case in ok if case.result.lifetime is not None]
         lifetimes = [case.result.lifetime for case in cases]
         return PathFacts(
             broken=frozenset(broken),
-            conditions=frozenset(found),
+            conditions=frozenset(rules),
             is_doubtful=any(
                 look is not None and look.saw("unknown")
                 for case in cases
                 for look in (case.result.lifetime, case.result.ordering)
             ),
             is_written=any(map(_is_written, cases)),
-            outlasts=any(one is not None and one.verdict == "safe" for one in lifetimes),
+            outlasts=any(look is not None and look.verdict == "safe" for look in lifetimes),
             is_open=bool(ok) and all(map(is_open, diagnosed or ok)),
         )
 
@@ -122,13 +122,13 @@ class Cases:
         found: dict[Hashable, list[tuple[str, float | None]]] = defaultdict(list)
         for case in self.cases:
             looks = found[_path(case)]
-            for word, evidence in case.kinds_seen:
+            for word, evidence in case.kinds:
                 if word in WORDS:
                     looks += [(word, size) for size in evidence.alignments or (None,)]
-            tried = case.result.alignment
-            if tried is not None:
-                for _, look in tried.evidence.places:
-                    if look.verdict in WORDS or tried.says("dependent"):
+            alignment = case.result.alignment
+            if alignment is not None:
+                for _, look in alignment.evidence.places:
+                    if look.verdict in WORDS or alignment.says("dependent"):
                         looks.append((str(look.verdict), look.alignment_bytes))
         return found
 
@@ -137,7 +137,7 @@ class Cases:
         """By producer and device: the alignments of its arrays."""
         found: dict[Hashable, set[float]] = defaultdict(set)
         for case in self.cases:
-            for word, evidence in case.kinds_seen:
+            for word, evidence in case.kinds:
                 if word in WORDS:
                     found[_source(case)].update(map(capped, evidence.alignments))
         return found
@@ -199,7 +199,7 @@ class Cases:
         )
 
     def may_tear(self, case: CaseView) -> bool:
-        """Whether it copies like a path that was seen torn, which one whole copy does not disprove.
+        """Whether it copies like a path with a torn copy: one whole copy does not disprove that.
 
         A call of a consumer that has nothing to wait for ends with a whole copy, unless such a
         copy was seen torn. A view here may be a copy where the source begins elsewhere.
@@ -246,7 +246,7 @@ class Cases:
             return True
         return max(known) >= max(begins) if case.kind == "copy" else min(known) <= min(begins)
 
-    def where(self, case: CaseView) -> str:
+    def scope_text(self, case: CaseView) -> str:
         """Return `` for this array`` if the path is another kind for other arrays."""
         return "" if self.is_constant(case) else " for this array"
 
@@ -271,7 +271,7 @@ class Cases:
         A documented copy is replaced by a documented copy, wherever the source begins; a view by
         a view.
         """
-        found = (
+        candidates = (
             other
             for other in self._sound.get(case.array, ())
             if other is not case
@@ -280,9 +280,9 @@ class Cases:
             and (case.promise != "copy" or self.copies(other))
             and fits(other)
         )
-        return next(found, None)
+        return next(candidates, None)
 
-    def waited(self, case: CaseView) -> CaseView | None:
+    def late_copy(self, case: CaseView) -> CaseView | None:
         """Return the cheapest copy that can replace ``case`` after a wait for its result."""
         copies = filter(self.copies, filter(self.waiting_helps, self._sound.get(case.array, ())))
         return next((other for other in copies if serves(other, case)), None)
@@ -292,7 +292,7 @@ def _is_written(case: CaseView) -> bool:
     """Whether a look at early writes holds for copies. Looks at views say nothing of copies."""
     return any(
         word in ("safe", "unsafe") or "immutable" in (evidence.sizes_bytes or {}).values()
-        for word, evidence in seen(case.result.early_write)
+        for word, evidence in all_looks(case.result.early_write)
     )
 
 
@@ -302,9 +302,9 @@ def _source(case: CaseView) -> Hashable:
 
 def _path(case: CaseView) -> Hashable:
     """Return the path at all shapes; contiguous layouts differ only in alignment."""
-    found = case.result.case
-    layout = CONTIGUOUS[0] if is_contiguous(case) else found.layout
-    return (*case.pair, found.export, found.import_, found.dtype, layout, found.device)
+    record = case.result.case
+    layout = CONTIGUOUS[0] if is_contiguous(case) else record.layout
+    return (*case.pair, record.export, record.import_, record.dtype, layout, record.device)
 
 
 def is_contiguous(case: CaseView) -> bool:
@@ -332,20 +332,24 @@ def views(results: Iterable[Result]) -> Iterator[CaseView]:
 
     Steps of inference are no conversions: they are left out.
     """
-    known = [one for one in enumerate(results) if one[1].case.protocol != Protocol.STEP]
+    known = [item for item in enumerate(results) if item[1].case.protocol != Protocol.STEP]
     looks = alignments(result for _, result in known)
     for index, result in known:
-        of_path = None if result.case.survey else looks.get(result.case.conversion)
-        yield CaseView(index, result, result.alignment or of_path)
+        look = None if result.case.survey else looks.get(result.case.conversion)
+        yield CaseView(index, result, result.alignment or look)
 
 
 def coverage(results: Iterable[Result]) -> str:
     """Return ``looked at 212 of 240 (28 refused)``: the conversions that gave a result."""
-    tried = [one for one in results if one.case.protocol != Protocol.STEP]
-    lost = Counter(CaseView(0, one).failure or one.status for one in tried if one.status != "ok")
-    words = ", ".join(f"{count:,} {word}" for word, count in lost.items())
-    looked_at = f"looked at {len(tried) - lost.total():,} of {len(tried):,}"
-    return f"{looked_at} ({words})" if words else looked_at
+    conversions = [result for result in results if result.case.protocol != Protocol.STEP]
+    failures = Counter(
+        CaseView(0, result).failure or result.status
+        for result in conversions
+        if result.status != "ok"
+    )
+    words = ", ".join(f"{count:,} {word}" for word, count in failures.items())
+    text = f"looked at {len(conversions) - failures.total():,} of {len(conversions):,}"
+    return f"{text} ({words})" if words else text
 
 
 def alignments(results: Iterable[Result]) -> dict[tuple[str, ...], Verdict[Alignment]]:

@@ -7,9 +7,9 @@ from functools import partial
 from typing import NamedTuple
 
 from dlprof.errors import NoReproducer
-from dlprof.judge.case_view import CaseView, seen
+from dlprof.judge.case_view import CaseView, all_looks
 from dlprof.judge.cases import Cases
-from dlprof.judge.rule import NONE_INSTEAD, Rule, finding, or_a_copy, replacements
+from dlprof.judge.rule import NONE_INSTEAD, Rule, copy_advice, finding, replacements
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import LOOK, Effect, Subject, shows
 from dlprof.judge.standards import READ_ONLY, SAME_DATA, SAME_DEVICE, SAME_ORDER
@@ -56,18 +56,18 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
         is_documented = case.surveyed and case.result.case.narrows_to == after
         return (case.pair[1], after) if after and not is_documented else None
 
-    for found in cases.groups(cause, look=WRONG):
-        before, after = found[0].changed.dtype or ("", "")
-        first = found[0].result.case
-        dtypes = {case.changed.dtype[0] for case in found if case.changed.dtype}
+    for group in cases.groups(cause, look=WRONG):
+        before, after = group[0].changed.dtype or ("", "")
+        first = group[0].result.case
+        dtypes = {case.changed.dtype[0] for case in group if case.changed.dtype}
         source = before if len(dtypes) == 1 else f"{len(dtypes)} other dtypes"
         yield finding(
-            found,
+            group,
             ("converts", "convert"),
             f"{source} to {after}",
-            _count_text(found[0].changed.values),
+            _count_text(group[0].changed.values),
             brief=first.narrows_why if first.narrows_to == after else "",
-            advice=replacements(cases, found, "keeps the dtype", none=NONE_INSTEAD),
+            advice=replacements(cases, group, "keeps the dtype", none=NONE_INSTEAD),
             look=WRONG,
         )
 
@@ -171,7 +171,7 @@ return shapes[0] != shapes[1]
 def show_wrong_values(subject: Subject) -> Effect:
     kind = _symptom(CaseView(0, subject.result))
     evidence = (subject.result.values.first("wrong") if subject.result.values else None) or Values()
-    subject = subject.as_made(evidence)
+    subject = subject.with_array(evidence)
     does, template = "gives wrong values", VALUES
     if kind in SIDE_EFFECTS:
         does, template = SIDE_EFFECTS[kind].verb[0], SIDE_EFFECTS[kind].script
@@ -179,7 +179,7 @@ def show_wrong_values(subject: Subject) -> Effect:
             raise NoReproducer("it takes two arrays, and the setup of your own makes one")
     elif kind == "shape":
         does, template = "loses the shape", SHAPE
-    create = subject.create_by(evidence)
+    create = subject.recreate(evidence)
     other = f"{create}\n{subject.idiom('write', 'x')}" if "<other>" in template else ""
     return subject.shown(does, template, create=create, other=other)
 
@@ -212,10 +212,10 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
     """The result has another shape, or other values in the same dtype; or the call changes its
     source or an earlier result.
     """
-    for found in cases.groups(
-        lambda case: _symptom(case) and (case.way_in, _symptom(case), _cause(case)), look=WRONG
+    for group in cases.groups(
+        lambda case: _symptom(case) and (case.entry, _symptom(case), _cause(case)), look=WRONG
     ):
-        changed, kind = found[0].changed, _symptom(found[0])
+        changed, kind = group[0].changed, _symptom(group[0])
         verb, does, numbers = ("gives", "give"), "wrong values", _count_text(changed.values)
         if kind in SIDE_EFFECTS:
             verb, does = SIDE_EFFECTS[kind].verb, ""
@@ -224,12 +224,12 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
             before, after = map(shape_text, changed.shape)
             does, numbers = "a result of the wrong shape", f"shape {after} instead of {before}"
         yield finding(
-            found,
+            group,
             verb,
             does,
             numbers,
-            brief=_cause(found[0]),
-            advice=replacements(cases, found, "gives the right result", none=NONE_INSTEAD),
+            brief=_cause(group[0]),
+            advice=replacements(cases, group, "gives the right result", none=NONE_INSTEAD),
             look=WRONG,
         )
 
@@ -293,15 +293,15 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
     def cause(case: CaseView) -> tuple[str, ...]:
         if not case.loses_read_only:
             return ()
-        return case.way_in if cases.breaks(case, READ_ONLY_LOST) else (*case.pair, "")
+        return case.entry if cases.breaks(case, READ_ONLY_LOST) else (*case.pair, "")
 
-    for found in cases.groups(cause):
-        is_dropped = cases.breaks(found[0], READ_ONLY_LOST)
-        advice = or_a_copy(cases, found[0], "Do not write to the result.")
+    for group in cases.groups(cause):
+        is_dropped = cases.breaks(group[0], READ_ONLY_LOST)
+        advice = copy_advice(cases, group[0], "Do not write to the result.")
         if is_dropped:
-            advice = replacements(cases, found, "keeps the flag", _keeps_read_only, advice)
+            advice = replacements(cases, group, "keeps the flag", _keeps_read_only, advice)
         yield finding(
-            found,
+            group,
             ("makes a writable view", "make writable views"),
             "of a read-only array",
             brief="A write changes x or ends the process.",
@@ -343,18 +343,18 @@ def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
     def cause(case: CaseView) -> tuple[object, ...]:
         flags = case.writable.source, case.writable.result, case.writable.immutable
         is_locked = case.kind in verbs and flags == (True, False, False)
-        return (case.way_in, case.kind) if is_locked else ()
+        return (case.entry, case.kind) if is_locked else ()
 
     def is_writable(kind: str, case: CaseView) -> bool:
         return (case.writable.source, case.writable.result, case.kind) == (True, True, kind)
 
-    for found in cases.groups(cause):
-        kind = found[0].kind or ""
+    for group in cases.groups(cause):
+        kind = group[0].kind or ""
         yield finding(
-            found,
+            group,
             verbs[kind],
             "of a writable array",
-            advice=replacements(cases, found, "can be written", partial(is_writable, kind)),
+            advice=replacements(cases, group, "can be written", partial(is_writable, kind)),
         )
 
 
@@ -372,12 +372,12 @@ def show_property_lost(subject: Subject) -> Effect:
         subject.idiom("masked", name) if subject.has("masked", name) else f'hasattr({name}, "mask")'
         for name in "xy"
     )
-    lost = " and ".join(_dropped(CaseView(0, subject.result)))
-    return subject.shown(f"loses the {lost} of x", MASK_LOST, before=before, after=after)
+    properties = " and ".join(_dropped(CaseView(0, subject.result)))
+    return subject.shown(f"loses the {properties} of x", MASK_LOST, before=before, after=after)
 
 
 def _dropped(case: CaseView) -> tuple[str, ...]:
-    dropped = (evidence.dropped for _, evidence in seen(case.result.values))
+    dropped = (evidence.dropped for _, evidence in all_looks(case.result.values))
     return next(filter(None, dropped), ())
 
 
@@ -392,12 +392,12 @@ def _dropped(case: CaseView) -> tuple[str, ...]:
 )
 def property_lost(cases: Cases) -> Iterator[FindingRecord]:
     """The result lacks a property of the source besides its values, such as a mask."""
-    for found in cases.groups(lambda case: _dropped(case) and (case.pair, _dropped(case))):
+    for group in cases.groups(lambda case: _dropped(case) and (case.pair, _dropped(case))):
         yield finding(
-            found,
+            group,
             ("loses", "lose"),
-            f"the {' and '.join(_dropped(found[0]))} of the source",
-            advice=replacements(cases, found, "keeps it", lambda other: not _dropped(other)),
+            f"the {' and '.join(_dropped(group[0]))} of the source",
+            advice=replacements(cases, group, "keeps it", lambda other: not _dropped(other)),
         )
 
 
@@ -431,18 +431,18 @@ def device_changed(cases: Cases) -> Iterator[FindingRecord]:
     places = {"cpu": "the host", "cuda": "the device"}
 
     def cause(case: CaseView) -> tuple[object, ...]:
-        declared = {evidence.declared_device for _, evidence in case.kinds_seen}
-        here = case.result.case.device
-        is_moved = declared == {here} and case.result_device not in (None, here)
-        return (case.way_in, case.result_device) if is_moved and here in ANY_DEVICE else ()
+        declared = {evidence.declared_device for _, evidence in case.kinds}
+        device = case.result.case.device
+        is_moved = declared == {device} and case.result_device not in (None, device)
+        return (case.entry, case.result_device) if is_moved and device in ANY_DEVICE else ()
 
-    for found in cases.groups(cause):
-        result, source = found[0].result_device or "", found[0].result.case.device
+    for group in cases.groups(cause):
+        result, source = group[0].result_device or "", group[0].result.case.device
         yield finding(
-            found,
+            group,
             ("moves", "move"),
             f"the array from {places[source]} to {places[result]}",
-            advice=replacements(cases, found, "stays there", lambda other: other.stays_on_device),
+            advice=replacements(cases, group, "stays there", lambda other: other.stays_on_device),
         )
 
 
@@ -474,24 +474,24 @@ def order_changed(cases: Cases) -> Iterator[FindingRecord]:
     def is_view_in_order(case: CaseView) -> bool:
         return case.kind == "view" and _orders(case) == ("F", "F")
 
-    for found in cases.groups(
+    for group in cases.groups(
         lambda case: (
             _orders(case) == ("F", "C")
             and any(map(is_view_in_order, cases.arrays[case.array]))
-            and case.way_in
+            and case.entry
         )
     ):
         yield finding(
-            found,
+            group,
             ("makes", "make"),
             "row-major order of column-major order",
-            advice=replacements(cases, found, "keeps the order", is_view_in_order),
+            advice=replacements(cases, group, "keeps the order", is_view_in_order),
         )
 
 
 def _orders(case: CaseView) -> tuple[str, str] | None:
-    found = {evidence.orders for _, evidence in seen(case.result.values)}
-    return found.pop() if len(found) == 1 else None
+    orders = {evidence.orders for _, evidence in all_looks(case.result.values)}
+    return orders.pop() if len(orders) == 1 else None
 
 
 IMMUTABLE = """
@@ -528,11 +528,11 @@ def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
         is_immutable = case.writable.immutable is True and case.promise != "copy"
         return case.pair if is_shared and is_immutable else ()
 
-    for found in cases.groups(cause):
+    for group in cases.groups(cause):
         yield finding(
-            found,
+            group,
             ("returns an immutable array that shares", "return immutable arrays that share"),
             "writable memory with x",
             more="A write to x changes the result.",
-            advice=or_a_copy(cases, found[0], "Do not write x while the result is in use."),
+            advice=copy_advice(cases, group[0], "Do not write x while the result is in use."),
         )

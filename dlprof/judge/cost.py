@@ -10,7 +10,7 @@ from dlprof.judge import thresholds
 from dlprof.judge.case_view import CaseView, is_known
 from dlprof.judge.cases import Cases, capped
 from dlprof.judge.evidence_text import trace
-from dlprof.judge.rule import BY_COST, NONE_INSTEAD, Rule, code, finding, instead_of, time
+from dlprof.judge.rule import BY_COST, NONE_INSTEAD, Rule, code, finding, replacement_text, time
 from dlprof.judge.script import HYSTERESIS, TIMED, Effect, Subject, function
 from dlprof.judge.slower import longer_by_itself, saved_ns, surely_saved_ns
 from dlprof.judge.standards import ZERO_COPY
@@ -24,43 +24,43 @@ KINDS = {"view": "a view", "copy": "a copy"}
 
 def _slower(
     cases: Cases,
-    other_of: Callable[[CaseView], CaseView | None],
+    find_other: Callable[[CaseView], CaseView | None],
     cause: Callable[[CaseView], Hashable],
 ) -> Iterator[tuple[Sequence[CaseView], CaseView]]:
     """Yield the cases of each cause that take clearly longer than their replacement, and the
     replacement of the first. The case that loses most stands first.
     """
     ratio, gap_ns = thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
-    others = {
+    replacements = {
         case.index: other
         for case in cases.cases
-        if (other := other_of(case)) is not None
+        if (other := find_other(case)) is not None
         and longer_by_itself(case.ready, other.ready, ratio, gap_ns)
     }
-    for found in cases.groups(
-        lambda case: case.index in others and cause(case),
-        lambda case: saved_ns(case, others[case.index]),
+    for group in cases.groups(
+        lambda case: case.index in replacements and cause(case),
+        lambda case: saved_ns(case, replacements[case.index]),
     ):
-        yield found, others[found[0].index]
+        yield group, replacements[group[0].index]
 
 
 def _costs_more(
-    found: Sequence[CaseView],
+    group: Sequence[CaseView],
     other: CaseView,
     verb: tuple[str, str],
     does: str,
-    instead: str,
+    claim: str,
 ) -> FindingRecord:
     """Build the finding that a cheaper path can replace the first of ``found``."""
-    worst = found[0]
+    worst = group[0]
     surely = surely_saved_ns(worst.ready, other.ready)
     return finding(
-        found,
+        group,
         verb,
         does,
         f"{time(worst)} instead of {time(other)}",
         evidence={"cost_ns": saved_ns(worst, other) or None},
-        advice=instead_of(worst, other, instead),
+        advice=replacement_text(worst, other, claim),
         against=other,
         severity="warning" if surely >= thresholds.COSTLY_GAP_NS else "info",
     )
@@ -119,13 +119,13 @@ def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
         is_own = other.is_known and not other.is_cached
         return other.kind == "view" and is_own and _aligned_as(other, case)
 
-    for found, view in _slower(cases, view_instead, lambda case: case.pair):
+    for group, view in _slower(cases, view_instead, lambda case: case.pair):
         yield _costs_more(
-            found,
+            group,
             view,
             ("copies", "copy"),
             "although a view exists",
-            f"is a view{cases.where(view)}",
+            f"is a view{cases.scope_text(view)}",
         )
 
 
@@ -160,11 +160,11 @@ def show_amplification(subject: Subject) -> Effect:
     size = evidence.size_bytes or case.size_bytes
     if size <= 0:
         raise NoReproducer("the size of the array is not known")
-    subject = subject.as_made(evidence)
+    subject = subject.with_array(evidence)
     return subject.shown(
         "needs more memory than one copy",
         PEAK,
-        create=subject.create_by(evidence),
+        create=subject.recreate(evidence),
         size=f"{size:.0f}",
         most=f"{AMPLIFIED:g}",
     )
@@ -188,16 +188,18 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
         is_little = 0 <= _excess(case) <= thresholds.LEAN_ARRAYS
         return is_little and (case.kind != "view" or cases.is_constant(case))
 
-    for found in cases.groups(
+    for group in cases.groups(
         lambda case: _excess(case) >= thresholds.AMPLIFIED_ARRAYS and case.pair, _excess
     ):
-        worst = found[0]
+        worst = group[0]
         lean = cases.replacement(worst, is_lean)
         advice = ""
         if lean is not None:
-            advice = instead_of(worst, lean, f"needs the memory of {lean.peak_arrays:.1f} arrays")
+            advice = replacement_text(
+                worst, lean, f"needs the memory of {lean.peak_arrays:.1f} arrays"
+            )
         yield finding(
-            found,
+            group,
             ("needs", "need"),
             "more memory than one copy",
             f"{worst.peak_arrays:.2g} arrays at the peak",
@@ -240,23 +242,23 @@ def show_host_bounce(subject: Subject) -> Effect:
 )
 def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
     """The data go from the device through a host array back to the device."""
-    others = {
+    replacements = {
         case.index: cases.replacement(case, _is_known_to_stay)
         for case in cases.cases
         if _bounces(case)
     }
-    for found in cases.groups(
-        lambda case: case.index in others and (case.pair, others[case.index] is None),
-        lambda case: saved_ns(case, others[case.index]),
+    for group in cases.groups(
+        lambda case: case.index in replacements and (case.pair, replacements[case.index] is None),
+        lambda case: saved_ns(case, replacements[case.index]),
     ):
-        worst, other = found[0], others[found[0].index]
+        worst, other = group[0], replacements[group[0].index]
         yield finding(
-            found,
+            group,
             ("goes", "go"),
             "through the host, although source and result are on the device",
             evidence={"cost_ns": saved_ns(worst, other) if other else None},
             more=trace(worst.result),
-            advice=instead_of(worst, other, "stays on the device") if other else NONE_INSTEAD,
+            advice=replacement_text(worst, other, "stays on the device") if other else NONE_INSTEAD,
             against=other,
             severity="warning" if other else "info",
         )
@@ -329,14 +331,14 @@ def slow_path(cases: Cases) -> Iterator[FindingRecord]:
             return False
         return cases.copies(other) if case.kind == "copy" else _aligned_as(other, case)
 
-    for found, best in _slower(cases, faster, lambda case: (case.pair, case.kind)):
+    for group, best in _slower(cases, faster, lambda case: (case.pair, case.kind)):
         kind = KINDS[best.kind or ""]
         yield _costs_more(
-            found,
+            group,
             best,
             ("is slower than", "are slower than"),
             f"another {best.kind}",
-            f"is {kind} too{cases.where(best)}",
+            f"is {kind} too{cases.scope_text(best)}",
         )
 
 
@@ -355,9 +357,9 @@ return there_us > <ratio> * back_us and there_us - back_us > <gap_us>
 
 
 def show_asymmetric(subject: Subject) -> Effect:
-    back, there = subject.other, " to ".join(subject.result.case.pair)
+    back, direction = subject.other, " to ".join(subject.result.case.pair)
     return subject.shown(
-        f"takes many times as long from {there} as {back.code} back",
+        f"takes many times as long from {direction} as {back.code} back",
         BOTH_WAYS,
         there=function("there", subject),
         create_back=back.create(),
@@ -385,28 +387,28 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
         if case.ready is not None and case.is_right:
             best.setdefault(case.array, case)
     ratio, gap_ns = thresholds.ASYMMETRIC_RATIO, thresholds.ASYMMETRIC_GAP_NS
-    backs = {
-        case.index: back
+    reverses = {
+        case.index: reverse
         for case in best.values()
-        if (back := best.get((*case.pair[::-1], *case.spec))) is not None
+        if (reverse := best.get((*case.pair[::-1], *case.spec))) is not None
         and case.pair[0] != case.pair[1]
-        and cases.may_be_advised(back)
-        and not back.is_cached
-        and longer_by_itself(case.ready, back.ready, ratio, gap_ns)
+        and cases.may_be_advised(reverse)
+        and not reverse.is_cached
+        and longer_by_itself(case.ready, reverse.ready, ratio, gap_ns)
     }
-    for found in cases.groups(
-        lambda case: case.index in backs and case.pair,
-        lambda case: case.cost_ns / backs[case.index].cost_ns,
+    for group in cases.groups(
+        lambda case: case.index in reverses and case.pair,
+        lambda case: case.cost_ns / reverses[case.index].cost_ns,
     ):
-        case, back = found[0], backs[found[0].index]
+        case, reverse = group[0], reverses[group[0].index]
         sure = "" if cases.may_be_advised(case) else ", which is not known to be safe"
         yield finding(
-            found,
+            group,
             ("takes", "take"),
             "many times as long as the way back",
-            f"{time(case)} from {case.direction}, {time(back)} back",
-            advice=f"Fastest there: {code(case)}{sure}. Fastest back: {code(back)}.",
-            against=back,
+            f"{time(case)} from {case.direction}, {time(reverse)} back",
+            advice=f"Fastest there: {code(case)}{sure}. Fastest back: {code(reverse)}.",
+            against=reverse,
         )
 
 
@@ -460,22 +462,22 @@ def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
 
     Each process compares its own two loops, and the interval of the share must lie above zero.
     """
-    for found in cases.groups(
+    for group in cases.groups(
         lambda case: _share(case) >= thresholds.LOOP_SHARE and case.pair, _share
     ):
-        loops = found[0].result.placement
+        loops = group[0].result.placement
         if loops is None or loops.in_loop is None or loops.hoisted is None:
             continue
         inside, before = loops.in_loop, loops.hoisted
-        without = f" and {brief_text(before)} without" if is_known(before) else ""
+        hoisted_text = f" and {brief_text(before)} without" if is_known(before) else ""
         advice = "Convert once, before the loop, if the source does not change in it."
-        if all(case.kind == "view" and cases.is_constant(case) for case in found):
+        if all(case.kind == "view" and cases.is_constant(case) for case in group):
             advice = "Convert once, before the loop. The result is a view and shows later writes."
         yield finding(
-            found,
+            group,
             ("takes", "take up to"),
-            f"{_share(found[0]):.0%} of a loop",
-            f"{brief_text(inside)} per turn with it{without}",
+            f"{_share(group[0]):.0%} of a loop",
+            f"{brief_text(inside)} per turn with it{hoisted_text}",
             evidence={"cost_ns": inside.median_ns - before.median_ns},
             advice=advice,
         )
@@ -483,10 +485,10 @@ def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
 
 def _share(case: CaseView) -> float:
     """Return the conversion's share of the loop; 0 if the two loops cannot be told apart."""
-    found = case.result.placement
-    if found is None:
+    placement = case.result.placement
+    if placement is None:
         return 0.0
-    inside, before, share = found.in_loop, found.hoisted, found.share
+    inside, before, share = placement.in_loop, placement.hoisted, placement.share
     if case.result.status != "ok" or inside is None or before is None or share is None:
         return 0.0
     if share.ci95 is None or not share.is_known or share.ci95[0] <= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dlprof.judge.case_view import seen
+from dlprof.judge.case_view import all_looks
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.evidence import Evidence, TraceEvent
 from dlprof.runner.quantity import plain_time, size_text
@@ -22,14 +22,14 @@ NOT_SHOWN = {
 
 def facts(evidence: Evidence, untimed: bool = False) -> str:
     """Format all values of an evidence as ``name: value; …``, without times if ``untimed``."""
-    found = evidence.model_dump(exclude_none=True, exclude=NOT_SHOWN)
-    text = "; ".join(_facts(found, untimed))
+    values = evidence.model_dump(exclude_none=True, exclude=NOT_SHOWN)
+    text = "; ".join(_facts(values, untimed))
     return clean(" ".join(text.split()), LONGEST)
 
 
-def _facts(found: Mapping[str, Any], untimed: bool, before: str = "") -> Iterator[str]:
-    for key, value in found.items():
-        name = f"{before} {key.removesuffix('_ns').removesuffix('_bytes').replace('_', ' ')}"
+def _facts(values: Mapping[str, Any], untimed: bool, prefix: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        name = f"{prefix} {key.removesuffix('_ns').removesuffix('_bytes').replace('_', ' ')}"
         is_nothing_left = key.endswith("_per_conversion") and value == 0
         if is_nothing_left or (untimed and key.endswith("_ns")):
             continue
@@ -63,14 +63,14 @@ def observations(result: Result, instrument: str) -> list[str]:
     """Return a line for each process that looked, with its verdict and evidence."""
     looks = [
         f"{word}: {facts(evidence, result.untimed)}"
-        for word, evidence in seen(getattr(result, instrument, None))
+        for word, evidence in all_looks(getattr(result, instrument, None))
     ]
     if len(looks) > 1:
-        looks = [f"process {at} of {len(looks)}: {one}" for at, one in enumerate(looks, 1)]
+        looks = [f"process {index} of {len(looks)}: {look}" for index, look in enumerate(looks, 1)]
     elif instrument in DIAGNOSIS:
-        looks = [f"{one} (seen once, at the first shape of the path)" for one in looks]
+        looks = [f"{look} (seen once, at the first shape of the path)" for look in looks]
     elif len(result.rounds) > 1:
-        looks = [f"the same in {len(result.rounds)} processes: {one}" for one in looks]
+        looks = [f"the same in {len(result.rounds)} processes: {look}" for look in looks]
     return looks[:MOST]
 
 
@@ -81,14 +81,14 @@ def trace(result: Result) -> str:
     """
     events = (result.trace.evidence.events if result.trace is not None else None) or ()
     ranked = sorted(events, key=lambda event: -(event.duration_ns or 0.0))
-    found = [text for event in ranked if (text := _call(event))]
-    return f"The trace saw: {', '.join(found[:MOST_CALLS])}." if found else ""
+    texts = [text for event in ranked if (text := _call(event))]
+    return f"The trace saw: {', '.join(texts[:MOST_CALLS])}." if texts else ""
 
 
 def _call(event: TraceEvent) -> str:
-    did = ["waited"] if event.waited else []
+    effects = ["waited"] if event.waited else []
     if event.bytes and event.direction:
-        did.append(f"copied {size_text(int(event.bytes))} ({event.direction})")
+        effects.append(f"copied {size_text(int(event.bytes))} ({event.direction})")
     # A wait takes as long as the queue of the trace.
     took = f" in {plain_time(event.duration_ns)}" if event.duration_ns and not event.waited else ""
-    return f"{event.name or 'a call'} {' and '.join(did)}{took}" if did else ""
+    return f"{event.name or 'a call'} {' and '.join(effects)}{took}" if effects else ""

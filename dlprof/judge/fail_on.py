@@ -1,4 +1,4 @@
-"""``--fail-on RULE|SEVERITY``: which findings end in exit code 1, and when nothing can tell."""
+"""``--fail-on RULE|SEVERITY``: the findings that end in exit code 1, and runs that cannot tell."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ class FailOn:
 
     def check(self, findings: Iterable[FindingRecord]) -> None:
         """Raise :class:`FindingsFailed` if there is a finding that is not allowed."""
-        found = [finding for finding in findings if self.fails(finding)]
-        if found:
-            names = ", ".join(dict.fromkeys(f"{f.rule} {f.name}" for f in found))
+        matches = [finding for finding in findings if self.fails(finding)]
+        if matches:
+            names = ", ".join(dict.fromkeys(f"{match.rule} {match.name}" for match in matches))
             raise FindingsFailed(f"--fail-on: found {names}")
 
     def check_looked_at(self, results: Sequence[Result]) -> None:
         """Raise :class:`Unsure` if an instrument failed, or nothing looked for a rule."""
         if missing := self.missing(
-            diagnosed=any(getattr(one, name) for one in results for name in NEEDS.values()),
-            timed=not all(one.untimed for one in results),
+            diagnosed=any(getattr(result, name) for result in results for name in NEEDS.values()),
+            timed=not all(result.untimed for result in results),
         ):
             raise Unsure(missing)
-        failures = [one.fault for one in results if one.fault]
+        failures = [result.fault for result in results if result.fault]
         if failures:
             raise Unsure(f"--fail-on: {coverage(results)}: {first_line(failures[0])}")
 

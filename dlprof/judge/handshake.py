@@ -53,7 +53,7 @@ class Recorder:
 PROTOCOLS = tuple(RECORDERS)
 """Protocols whose transcript shows the real call. For host arrays the consumer asks the buffer
 protocol first, and no recorder can stand in for that."""
-WHOLE = ("import", "export")
+CALL_EVENTS = ("import", "export")
 """Events that stand for the whole call."""
 LONGEST_OUTCOME = 120
 HANDSHAKE = """
@@ -90,18 +90,18 @@ def show_retry(subject: Subject) -> Effect:
 def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
     """The producer refuses the first request, and the consumer asks again."""
     retries = {case.index: retry for case in cases.cases if (retry := _retry(case))}
-    for found in cases.groups(lambda case: case.index in retries and case.pair):
-        refused = retries[found[0].index]
+    for group in cases.groups(lambda case: case.index in retries and case.pair):
+        refused = retries[group[0].index]
         outcome = (refused.outcome or "")[:LONGEST_OUTCOME]
         yield finding(
-            found,
+            group,
             ("retries", "retry"),
             "after a refused request",
-            f"{found[0].pair[0]} refuses the first {refused.call}",
+            f"{group[0].pair[0]} refuses the first {refused.call}",
             more=f"The answer was {outcome}." if outcome else "",
             advice=replacements(
                 cases,
-                found,
+                group,
                 "asks once",
                 lambda case: bool(_calls(case)) and _retry(case) is None,
                 "Only the frameworks can change it.",
@@ -124,14 +124,14 @@ def _calls(case: CaseView) -> list[HandshakeEvent]:
         return []
     if not any(_returned(event) for event in events if event.call == "import"):
         return []
-    return [event for event in events if event.call not in WHOLE]
+    return [event for event in events if event.call not in CALL_EVENTS]
 
 
 def _returned(event: HandshakeEvent) -> bool:
     return event.outcome == "returned"
 
 
-OF_THE_USER = {"copy": "copy=", "dl_device": "device="}
+USER_WORDS = {"copy": "copy=", "dl_device": "device="}
 """Arguments that come from the user if the code has these words."""
 DELIVERS = """
 <create>
@@ -201,16 +201,16 @@ def not_negotiated(cases: Cases) -> Iterator[FindingRecord]:
         for case in cases.cases
         if case.result.status == "unsupported" and (cause := _cause(case))
     }
-    for found in cases.groups(
+    for group in cases.groups(
         lambda case: case.index in causes and (case.pair, causes[case.index].words)
     ):
-        cause = causes[found[0].index]
+        cause = causes[group[0].index]
         yield finding(
-            found,
+            group,
             ("is refused", "are refused"),
             "although the producer can deliver",
             cause.words,
-            advice=replacements(cases, found, "takes it"),
+            advice=replacements(cases, group, "takes it"),
         )
 
 
@@ -227,15 +227,15 @@ def _cause(case: CaseView) -> Cause | None:
     events = case.result.handshake
     outcomes = {event.call: _returned(event) for event in events}
     exports = [event for event in events if event.call == "__dlpack__"]
-    others = {event.call: event.arguments or {} for event in reversed(events) if _returned(event)}
-    if exports and not _returned(exports[-1]) and ASKED_OTHERWISE in others:
-        asked, answered = exports[-1].arguments or {}, others[ASKED_OTHERWISE]
-        difference = _difference(asked, answered)
-        by_user = any(OF_THE_USER.get(name, "\0") in case.code for name in {*asked} - {*answered})
+    answers = {event.call: event.arguments or {} for event in reversed(events) if _returned(event)}
+    if exports and not _returned(exports[-1]) and ASKED_OTHERWISE in answers:
+        request, answer = exports[-1].arguments or {}, answers[ASKED_OTHERWISE]
+        difference = _difference(request, answer)
+        by_user = any(USER_WORDS.get(name, "\0") in case.code for name in {*request} - {*answer})
         if difference and not by_user:
             words = f"{consumer} asks {producer} {difference}"
-            return Cause(words, {"answered": _listed(answered)})
-    if code := others.get(IMPORTED_OTHERWISE, {}).get("code"):
+            return Cause(words, {"answered": _listed(answer)})
+    if code := answers.get(IMPORTED_OTHERWISE, {}).get("code"):
         words = f"the capsule of {producer} is versioned, and {consumer} takes a legacy one"
         return Cause(words, {"legacy": str(code)})
     # A stand-in with the protocol alone is taken, and the source is refused.
@@ -247,14 +247,16 @@ def _cause(case: CaseView) -> Cause | None:
     return None
 
 
-def _difference(asked: Mapping[str, Any], answered: Mapping[str, Any]) -> str:
-    """Return ``without max_version`` or ``with copy``: what the refused request does otherwise."""
-    left_out = [name for name in asked if name not in answered]
-    if any(map(str.isdigit, left_out)) and "stream" in answered:
+def _difference(request: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    """Return ``without max_version`` or ``with copy``: how the refused request differs."""
+    left_out = [name for name in request if name not in answer]
+    if any(map(str.isdigit, left_out)) and "stream" in answer:
         return "with a positional stream"
-    other = [f"{name}={own}" for name, own in asked.items() if answered.get(name, own) != own]
-    added = [name for name in answered if name not in asked]
-    texts = {"with": [*left_out, *other], "without": added}
+    changed = [
+        f"{name}={value}" for name, value in request.items() if answer.get(name, value) != value
+    ]
+    added = [name for name in answer if name not in request]
+    texts = {"with": [*left_out, *changed], "without": added}
     return " and ".join(f"{how} {', '.join(names)}" for how, names in texts.items() if names)
 
 

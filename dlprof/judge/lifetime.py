@@ -22,7 +22,7 @@ from dlprof.runner.session import FindingRecord, Result
 BYTES = "bytes_per_conversion"
 HANDLES = ("descriptors_per_conversion", "threads_per_conversion", "maps_per_conversion")
 EACH = 0.9
-"""From this average on, the sentence says that each conversion leaves something."""
+"""From this average on, the sentence says that every conversion leaks."""
 
 
 class Meter(NamedTuple):
@@ -53,7 +53,7 @@ SIZE_BYTES = 65536.0
 
 
 def _leak(result: Result) -> tuple[str, LeftBehind]:
-    """Return the first instrument that saw a leak, of conversions or of refusals, and its proof."""
+    """Return the first instrument that saw a leak, and its evidence."""
     looks = {"lifetime": result.lifetime, "refusal": result.refusal}
     for name, look in looks.items():
         if look is not None and look.saw("retained"):
@@ -61,7 +61,7 @@ def _leak(result: Result) -> tuple[str, LeftBehind]:
     return "", Lifetime()
 
 
-def _left(evidence: LeftBehind) -> dict[str, float]:
+def _remains(evidence: LeftBehind) -> dict[str, float]:
     """Return the average per conversion that stays behind, by the names of :data:`METERS`."""
     counts = {name: getattr(evidence, name) or 0.0 for name in METERS}
     return {name: count for name, count in counts.items() if count >= METERS[name].least}
@@ -69,30 +69,30 @@ def _left(evidence: LeftBehind) -> dict[str, float]:
 
 def _kind(evidence: LeftBehind) -> str:
     """Return the kind of handle that stays, else ``memory``. A thread has maps of its own."""
-    handles = (name for name in _left(evidence) if name in HANDLES)
+    handles = (name for name in _remains(evidence) if name in HANDLES)
     return next((METERS[name].words for name in handles), "memory")
 
 
-def _kept_arrays(evidence: LeftBehind) -> float:
+def _remaining_arrays(evidence: LeftBehind) -> float:
     """Count the arrays, references, blocks or handles per conversion, whichever is most."""
-    left = _left(evidence)
-    arrays = left.pop(BYTES, 0.0) / (evidence.size_bytes or SIZE_BYTES)
-    return max(arrays, *left.values()) if left else arrays
+    remains = _remains(evidence)
+    arrays = remains.pop(BYTES, 0.0) / (evidence.size_bytes or SIZE_BYTES)
+    return max(arrays, *remains.values()) if remains else arrays
 
 
-def _kept_text(evidence: LeftBehind) -> str:
+def _remains_text(evidence: LeftBehind) -> str:
     return ", ".join(
         size_text(round(count)) if name == BYTES else _counted(f"{count:.3g}", METERS[name].words)
-        for name, count in _left(evidence).items()
+        for name, count in _remains(evidence).items()
     )
 
 
 def _counted(number: str, words: str) -> str:
-    one = re.sub(r"s\b", "", words, count=1)
-    return f"{number} {one if number == '1' else words}"
+    singular = re.sub(r"s\b", "", words, count=1)
+    return f"{number} {singular if number == '1' else words}"
 
 
-LEFT = """
+GROWTH = """
 <create>
 def make():
     <make>
@@ -132,8 +132,8 @@ CLEAR_BYTES = 64 * 1024.0
 def show_retained(subject: Subject) -> Effect:
     instrument, evidence = _leak(subject.result)
     is_refused = instrument == "refusal"
-    left = _left(evidence)
-    if not left:
+    remains = _remains(evidence)
+    if not remains:
         raise NoReproducer("the session does not say what was left behind")
     anew = is_refused or evidence.per_source
     if anew and subject.is_own:
@@ -141,30 +141,30 @@ def show_retained(subject: Subject) -> Effect:
             "the source is made by a setup of your own, and others like it are needed"
         )
     clear = SIZE_OF_NEW / 2 if anew else CLEAR_BYTES
-    first = next(iter(left))
-    name = BYTES if left.get(BYTES, 0.0) >= clear and first not in HANDLES else first
+    first = next(iter(remains))
+    name = BYTES if remains.get(BYTES, 0.0) >= clear and first not in HANDLES else first
     unit, meter, _least = METERS[name]
-    subject = subject.as_made(evidence)
+    subject = subject.with_array(evidence)
     if name == BYTES and subject.result.case.device == "cuda":
         meter = subject.idiom("memory", "y" if subject.has("memory", "y") else "x")
-    create, does, what = subject.create_by(evidence), f"leaves {unit} behind", "conversion"
+    create, does, event = subject.recreate(evidence), f"leaves {unit} behind", "conversion"
     each = subject.filled("<convert of y>")
     if anew:
-        what = "new array that was converted"
+        event = "new array that was converted"
     if is_refused:
         each = subject.filled(EACH_REFUSAL)
-        does, what = f"{does} when it refuses", "refusal"
+        does, event = f"{does} when it refuses", "refusal"
     return subject.shown(
         does,
-        LEFT,
+        GROWTH,
         create=create,
         make=create if anew else "pass",
         each=each,
-        what=what,
+        what=event,
         calls="50" if name in HANDLES else "200",  # a process may have a thousand descriptors
         meter=meter,
         unit=unit,
-        most=f"{left[name] / 2:.4g}",
+        most=f"{remains[name] / 2:.4g}",
     )
 
 
@@ -188,30 +188,30 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     """A conversion leaves something behind after its result is gone."""
 
     def cause(case: CaseView) -> tuple[object, ...]:
-        instrument, kept = _leak(case.result)
+        instrument, evidence = _leak(case.result)
         how_often = instrument and case.how_often(instrument, "retained")
-        parts = instrument, case.way_in, _kind(kept), kept.per_source, how_often
+        parts = instrument, case.entry, _kind(evidence), evidence.per_source, how_often
         return parts if instrument else ()
 
-    for found in cases.groups(cause, lambda case: _leak(case.result)[1].bytes_per_conversion or 0):
-        instrument, kept = _leak(found[0].result)
+    for group in cases.groups(cause, lambda case: _leak(case.result)[1].bytes_per_conversion or 0):
+        instrument, evidence = _leak(group[0].result)
         if instrument == "refusal":
-            when, advice = "every refusal", f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}"
+            call, advice = "every refusal", f"{replacements(cases, group, 'takes it')} {DO_NOT_TRY}"
         else:
-            advice = replacements(cases, found, "leaves nothing behind", cases.outlasts)
-            each = all(_kept_arrays(_leak(case.result)[1]) >= EACH for case in found)
-            when = "every conversion" if each else "some conversions"
-            if kept.per_source:
-                when = "the first conversion of each array"
-        average = "" if _kept_arrays(kept) >= EACH else " on average"
+            advice = replacements(cases, group, "leaves nothing behind", cases.outlasts)
+            each = all(_remaining_arrays(_leak(case.result)[1]) >= EACH for case in group)
+            call = "every conversion" if each else "some conversions"
+            if evidence.per_source:
+                call = "the first conversion of each array"
+        average = "" if _remaining_arrays(evidence) >= EACH else " on average"
         yield finding(
-            found,
+            group,
             ("leaves", "leave"),
-            f"{_kind(kept)} behind at {when}",
-            f"{_kept_text(kept)}{average}",
+            f"{_kind(evidence)} behind at {call}",
+            f"{_remains_text(evidence)}{average}",
             brief="It is still there 2 s later.",
             advice=advice.strip(),
-            severity="error" if _left(kept).keys() & {*HANDLES, BYTES} else "warning",
+            severity="error" if _remains(evidence).keys() & {*HANDLES, BYTES} else "warning",
             look=(instrument, "retained"),
         )
 
@@ -251,8 +251,8 @@ sys.exit(3 if changed else 0)
 
 def show_dangling(subject: Subject) -> Effect:
     """The result, or the source, reads memory that belongs to another array."""
-    evidence = _lost(subject.result)
-    subject = subject.as_made(evidence)
+    evidence = _evidence(subject.result)
+    subject = subject.with_array(evidence)
     is_source = evidence.is_source_lost
     kept, dropped = ("x", "y") if is_source else ("y", "x")
     fill = subject.idiom("write", "x") if subject.writable else ""
@@ -260,7 +260,7 @@ def show_dangling(subject: Subject) -> Effect:
         raise NoReproducer("its arrays cannot be written, and others hold the same values")
     child = subject.filled(
         READ_AFTER_DROP,
-        create=subject.create_by(evidence),
+        create=subject.recreate(evidence),
         hold="source = x" if is_source else "",
         restore="x = source" if is_source else "",
         later=f"{LATER_S:g}",
@@ -289,12 +289,12 @@ def show_dangling(subject: Subject) -> Effect:
 )
 def dangling(cases: Cases) -> Iterator[FindingRecord]:
     """The memory of the result is gone with its source, or the other way round."""
-    for found in cases.groups(
-        lambda case: case.is_dangling and (_lost(case.result).is_source_lost, case.way_in),
+    for group in cases.groups(
+        lambda case: case.is_dangling and (_evidence(case.result).is_source_lost, case.entry),
         look=DANGLING,
     ):
-        evidence = _lost(found[0].result)
-        how = " or ".join(sorted({_symptom(case) for case in found}, reverse=True))
+        evidence = _evidence(group[0].result)
+        how = " or ".join(sorted({_symptom(case) for case in group}, reverse=True))
         verb, does = ("does", "do"), "not keep x alive"
         if evidence.is_source_lost:
             verb, does = ("destroys", "destroy"), "x when its result is dropped"
@@ -302,9 +302,9 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         else:
             how = f"{how} after x was dropped"
             advice = "Keep the source as long as the result."
-        other = replacements(cases, found, "keeps it", cases.outlasts)
+        other = replacements(cases, group, "keeps it", cases.outlasts)
         yield finding(
-            found,
+            group,
             verb,
             does,
             how,
@@ -313,13 +313,13 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         )
 
 
-def _lost(result: Result) -> Lifetime:
+def _evidence(result: Result) -> Lifetime:
     """Return the evidence of the first process in which the result or the source was lost."""
     return (result.lifetime.first("dangling") if result.lifetime else None) or Lifetime()
 
 
 def _symptom(case: CaseView) -> str:
-    evidence = _lost(case.result)
+    evidence = _evidence(case.result)
     source = evidence.source_after_drop
     if evidence.changed_after_drop or source == "changed":
         return "values changed"

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from functools import partial
 
 from dlprof.errors import NoReproducer
-from dlprof.judge.case_view import CaseView, seen
+from dlprof.judge.case_view import CaseView, all_looks
 from dlprof.judge.cases import Cases
 from dlprof.judge.rule import DO_NOT_TRY, Rule, code, finding, replacements
 from dlprof.judge.safety import Fault
@@ -44,14 +44,14 @@ def show_crash(subject: Subject) -> Effect:
             "the process was lost in an instrument, which converts in ways of its own; alone, the"
             " conversion came back"
         )
-    lost = subject.result.lost or Lost()
-    if lost.limit_s:
-        limit_s = math.ceil(max(lost.limit_s, SHORTEST_S))
+    loss = subject.result.lost or Lost()
+    if loss.limit_s:
+        limit_s = math.ceil(max(loss.limit_s, SHORTEST_S))
         alarm = f"signal.alarm({limit_s})  # ends the process if the call has not returned by then"
-        does, whole_s = f"gives no answer within {lost.limit_s:g} s", limit_s + IMPORTS_S
+        does, whole_s = f"gives no answer within {loss.limit_s:g} s", limit_s + IMPORTS_S
     else:
         alarm, whole_s = "", CHILD_LIMIT_S
-        does = f"kills the process{f' ({lost.signal})' if lost.signal else ''}"
+        does = f"kills the process{f' ({loss.signal})' if loss.signal else ''}"
     no_alarm = "signal.alarm(0)" if alarm else ""
     child = subject.filled(CRASH, create=subject.create(), alarm=alarm, no_alarm=no_alarm)
     return in_child(does, subject, child, whole_s)
@@ -73,26 +73,26 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
     An instrument that exceeds its time limit proves no fault of the conversion.
     """
 
-    def returned(case: CaseView) -> str:
+    def history(case: CaseView) -> str:
         """Count the processes in which it came back before it was lost; empty for none."""
         before = len(case.result.rounds) if case.result.lost is not None else 0
         return f"It returned in {before} process{'es' * (before > 1)} before." if before else ""
 
-    for found in cases.groups(
+    for group in cases.groups(
         lambda case: (
-            case.is_lost_for_sure and (case.pair, case.lost and case.lost.how, returned(case))
+            case.is_lost_for_sure and (case.pair, case.lost and case.lost.how, history(case))
         )
     ):
-        losses = [case.lost for case in found if case.lost is not None]
-        stages = list(dict.fromkeys(lost.stage for lost in losses))
+        losses = [case.lost for case in group if case.lost is not None]
+        stages = list(dict.fromkeys(loss.stage for loss in losses))
         during = f" during {' or '.join(map(str, stages))}" if all(stages) else ""
-        other = cases.replacement(found[0])
+        other = cases.replacement(group[0])
         yield finding(
-            found,
+            group,
             ("did not return:", "did not return:"),
             f"{first_line(losses[0].how)}{during}",
             advice=f"{code(other)} works." if other else "",
-            brief=returned(found[0]),
+            brief=history(group[0]),
         )
 
 
@@ -122,7 +122,7 @@ return False
 
 
 def show_wrong_error(subject: Subject) -> Effect:
-    device, errors = _refused(subject.result).other_device, _prescribed(subject.result)
+    device, errors = _refusal(subject.result).other_device, _prescribed_errors(subject.result)
     call = f"y = {subject.code}"
     if device:
         call = f"x.__dlpack__(max_version=(1, 3), dl_device={tuple(device)}, copy=False)"
@@ -145,24 +145,26 @@ def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
 
     def call(case: CaseView) -> str:
         """Return the call that asked the source for another device, if any."""
-        device = _refused(case.result).other_device or ()
+        device = _refusal(case.result).other_device or ()
         source = case.result.case.source
         return f"{source}.__dlpack__(dl_device={tuple(device)}, copy=False)" if device else ""
 
     def is_wrong(case: CaseView) -> bool:
-        evidence, errors = _refused(case.result), _prescribed(case.result)
+        evidence, errors = _refusal(case.result), _prescribed_errors(case.result)
         if not evidence.error or not errors or {*errors} & {*evidence.error}:
             return False
         # The same call without copy=False must copy: else the copy is not what was refused.
         same = f"{case.code.removesuffix(NO_COPY)})"
-        copies = any(one.code == same and one.kind == "copy" for one in cases.arrays[case.array])
+        copies = any(
+            other.code == same and other.kind == "copy" for other in cases.arrays[case.array]
+        )
         return bool(evidence.other_device) or (copies and case.result.status == "unsupported")
 
-    for found in cases.groups(lambda case: is_wrong(case) and (call(case) or case.way_in)):
-        export, errors = call(found[0]), " or ".join(_prescribed(found[0].result))
-        raised = (_refused(found[0].result).error or ("?",))[0]
+    for group in cases.groups(lambda case: is_wrong(case) and (call(case) or case.entry)):
+        export, errors = call(group[0]), " or ".join(_prescribed_errors(group[0].result))
+        raised = (_refusal(group[0].result).error or ("?",))[0]
         yield finding(
-            found,
+            group,
             ("refuses", "refuse"),
             f"{'another device' if export else 'to copy'} with {raised}",
             f"the standard requires {errors}",
@@ -171,14 +173,14 @@ def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
         )
 
 
-def _refused(result: Result) -> Refused:
+def _refusal(result: Result) -> Refused:
     """Return the evidence of the first process that saw an error."""
-    return next((one for _, one in seen(result.refusal) if one.error), Refused())
+    return next((look for _, look in all_looks(result.refusal) if look.error), Refused())
 
 
-def _prescribed(result: Result) -> tuple[str, ...]:
+def _prescribed_errors(result: Result) -> tuple[str, ...]:
     """Return the errors that the standard allows for a forbidden copy; empty if it names none."""
-    if _refused(result).other_device:
+    if _refusal(result).other_device:
         return OTHER_DEVICE
     code = result.case.code
     function = code.partition("(")[0] + "("
@@ -216,7 +218,7 @@ return wrong > 0
 
 
 def show_broken(subject: Subject) -> Effect:
-    evidence = _broken(subject.result)
+    evidence = _failure(subject.result)
     if not evidence.plain_create or not evidence.plain_code:
         raise NoReproducer("the session does not say which plain array was converted")
     return subject.shown(
@@ -235,24 +237,24 @@ def show_broken(subject: Subject) -> Effect:
     "A refusal leaves the process as it was.",
     show_broken,
     instrument="refusal",
-    fault=Fault(lambda case: bool(_broken(case.result).after)),
+    fault=Fault(lambda case: bool(_failure(case.result).after)),
 )
 def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
     """After it has refused an array, it fails for a plain one too."""
     look = "refusal", "broken"
-    for found in cases.groups(lambda case: _broken(case.result).after and case.way_in, look=look):
-        after = first_line(_broken(found[0].result).after or "")
+    for group in cases.groups(lambda case: _failure(case.result).after and case.entry, look=look):
+        after = first_line(_failure(group[0].result).after or "")
         yield finding(
-            found,
+            group,
             ("fails", "fail"),
             "for plain arrays after a refusal",
             more=f"Afterwards a plain array gives: {after}. One like it was converted before.",
-            advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
+            advice=f"{replacements(cases, group, 'takes it')} {DO_NOT_TRY}".strip(),
             look=look,
         )
 
 
-def _broken(result: Result) -> Refused:
+def _failure(result: Result) -> Refused:
     """Return the evidence of a process in which plain arrays failed."""
     return (result.refusal.first("broken") if result.refusal else None) or Refused()
 
@@ -276,7 +278,7 @@ return before != after
 
 def show_setting_changed(subject: Subject) -> Effect:
     name = str(subject.finding.evidence.get("setting"))
-    first = _changed(subject.result).get(name, Setting())
+    first = _changed_settings(subject.result).get(name, Setting())
     if not first.code:
         raise NoReproducer("the session does not say how the setting is read")
     return subject.shown(f"changes the {name}", SETTING_CHANGED, setting=first.code)
@@ -290,38 +292,38 @@ def show_setting_changed(subject: Subject) -> Effect:
     "A conversion leaves the settings of its framework and of the process as they are.",
     show_setting_changed,
     instrument="settings",
-    fault=Fault(lambda case: bool(_changed(case.result))),
+    fault=Fault(lambda case: bool(_changed_settings(case.result))),
 )
 def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
     """The call changes a setting of the framework or of the process."""
 
     def keeps(name: str, case: CaseView) -> bool:
         """Whether the setting was read before and after the call, and is the same."""
-        looks = seen(case.result.settings)
+        looks = all_looks(case.result.settings)
         was_read = all(word != "unknown" for word, _ in looks)
-        return bool(looks) and was_read and name not in _changed(case.result)
+        return bool(looks) and was_read and name not in _changed_settings(case.result)
 
     def cause(name: str, case: CaseView) -> Hashable:
-        return name in _changed(case.result) and case.way_in
+        return name in _changed_settings(case.result) and case.entry
 
-    names = dict.fromkeys(name for case in cases.cases for name in _changed(case.result))
+    names = dict.fromkeys(name for case in cases.cases for name in _changed_settings(case.result))
     for name in names:
-        for found in cases.groups(partial(cause, name), look=SETTING):
-            first = _changed(found[0].result)[name]
+        for group in cases.groups(partial(cause, name), look=SETTING):
+            first = _changed_settings(group[0].result)[name]
             before, after = first.before or "?", first.after or "?"
             fits = max(len(before), len(after)) <= SHORT
             yield finding(
-                found,
+                group,
                 ("changes", "change"),
                 f"the {name}",
                 f"{before} before, {after} after" if fits else "",
                 evidence={"setting": name},
-                advice=replacements(cases, found, "keeps it", partial(keeps, name)),
+                advice=replacements(cases, group, "keeps it", partial(keeps, name)),
                 look=SETTING,
             )
 
 
-def _changed(result: Result) -> dict[str, Setting]:
+def _changed_settings(result: Result) -> dict[str, Setting]:
     """Return the changed settings by name."""
-    known = (evidence.changed or () for _, evidence in seen(result.settings))
-    return {one.name: one for changed in known for one in changed if one.name}
+    known = (evidence.changed or () for _, evidence in all_looks(result.settings))
+    return {setting.name: setting for changed in known for setting in changed if setting.name}

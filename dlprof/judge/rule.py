@@ -81,14 +81,15 @@ class Rule:
         if isinstance(self.severity, str):
             return self.severity
         return ", ".join(
-            f"{one} {when}" if when else f"else {one}" for one, when in self.severity.items()
+            f"{severity} {condition}" if condition else f"else {severity}"
+            for severity, condition in self.severity.items()
         )
 
     def findings(self, cases: Cases) -> Iterator[FindingRecord]:
-        for found in self.check(cases.timed if self.times else cases):
-            severity = found.severity or self.severity
+        for record in self.check(cases.timed if self.times else cases):
+            severity = record.severity or self.severity
             named = {"rule": self.id, "name": self.name, "severity": severity}
-            yield found.model_copy(update=named)
+            yield record.model_copy(update=named)
 
     def expectation(self, result: Result) -> str:
         """Return, in Markdown, what should happen to a case instead, with its sources."""
@@ -99,23 +100,23 @@ class Rule:
         return " ".join(filter(None, (self.expected, source, *quotes)))
 
 
-def severity_of(word: str) -> Severity:
+def read_severity(word: str) -> Severity:
     """Read a severity from a session; the mildest if it is unknown."""
-    return next((one for one in SEVERITIES if one == word), "info")
+    return next((severity for severity in SEVERITIES if severity == word), "info")
 
 
-def number(found: FindingRecord, name: str) -> float | None:
+def number(record: FindingRecord, name: str) -> float | None:
     """Return a number from a finding's evidence; None if it is not a number."""
-    value = found.evidence.get(name)
+    value = record.evidence.get(name)
     return value if isinstance(value, int | float) else None
 
 
 def worst_first(findings: Iterable[FindingRecord]) -> list[FindingRecord]:
     """Sort by severity, then by cost, then by rule and by the first case."""
 
-    def rank(found: FindingRecord) -> tuple[int, float, str, list[int]]:
-        cost = found.evidence.get("cost_ns", 0.0)
-        return SEVERITIES.index(found.severity), -cost, found.rule, found.results
+    def rank(record: FindingRecord) -> tuple[int, float, str, list[int]]:
+        cost = record.evidence.get("cost_ns", 0.0)
+        return SEVERITIES.index(record.severity), -cost, record.rule, record.results
 
     return sorted(findings, key=rank)
 
@@ -146,17 +147,17 @@ def finding(  # noqa: PLR0913 - one keyword for each part
     ``subject`` is another call of the first case's source than the conversion.
     """
     first, count = cases[0], 1 if subject else len({case.result.case.way for case in cases})
-    others = {1: "", 2: " and 1 more path"}.get(count, f" and {count - 1:,} more paths")
-    named = f"{subject} of {first.pair[0]}" if subject else f"{code(first)}{others}"
+    more_paths = {1: "", 2: " and 1 more path"}.get(count, f" and {count - 1:,} more paths")
+    named = f"{subject} of {first.pair[0]}" if subject else f"{code(first)}{more_paths}"
     counted = named if subject else f"{count:,} path{'s' * (count > 1)}"
-    where = "" if subject else _small_arrays(cases)
-    action = f"{verb[count > 1]} {does}".strip() + where
+    arrays_text = "" if subject else _small_arrays(cases)
+    action = f"{verb[count > 1]} {does}".strip() + arrays_text
     figures = f": {numbers}" if numbers else ""
-    which = _numbered_case(cases, count) if numbers and not subject else ""
+    case_text = _numbered_case(cases, count) if numbers and not subject else ""
     how_often = first.how_often(*look) if look else ""
     briefly = " ".join(filter(None, (brief, how_often)))
     fully = " ".join(filter(None, (brief, more, how_often)))
-    plural = f"{verb[1]} {does}".strip() + f"{where}. {briefly}".rstrip()
+    plural = f"{verb[1]} {does}".strip() + f"{arrays_text}. {briefly}".rstrip()
     return FindingRecord(
         rule="",
         name="",
@@ -164,7 +165,7 @@ def finding(  # noqa: PLR0913 - one keyword for each part
         results=[first.index] if subject else [case.index for case in cases],
         headline=f"{counted} {action}{figures}. {briefly}".strip(),
         said=f"{action}." if subject else plural,
-        summary=f"{named} {action}{figures}{which}. {fully}".strip(),
+        summary=f"{named} {action}{figures}{case_text}. {fully}".strip(),
         evidence={name: value for name, value in evidence.items() if value is not None},
         advice=advice,
         against=None if against is None else against.index,
@@ -202,35 +203,35 @@ def time(case: CaseView) -> str:
     return plain_time(case.cost_ns) if case.ready is None else brief_text(case.ready)
 
 
-def instead_of(case: CaseView, other: CaseView, what: str) -> str:
+def replacement_text(case: CaseView, other: CaseView, claim: str) -> str:
     """Return ``f(x) is a view: 74 us instead of 400 us.``
 
     A time is left out if other programs disturbed it, or if the framework keeps the result.
     """
-    found = f"{code(other)} {what}"
+    text = f"{code(other)} {claim}"
     if not other.is_known or (other.is_cached and other.kind == "copy"):
-        return f"{found}."
-    return f"{found}: {time(other)}{f' instead of {time(case)}' * case.is_known}."
+        return f"{text}."
+    return f"{text}: {time(other)}{f' instead of {time(case)}' * case.is_known}."
 
 
 def replacements(
     cases: Cases,
-    found: Sequence[CaseView],
+    group: Sequence[CaseView],
     does: str,
     fits: Callable[[CaseView], bool] = lambda _: True,
     none: str = "",
 ) -> str:
     """Return ``f(x) keeps the dtype.``, a path that replaces the first case, or ``none``."""
-    other = cases.replacement(found[0], fits)
-    return none if other is None else f"{from_first(found)}{code(other)} {does}."
+    other = cases.replacement(group[0], fits)
+    return none if other is None else f"{producer_prefix(group)}{code(other)} {does}."
 
 
-def from_first(found: Sequence[CaseView]) -> str:
+def producer_prefix(group: Sequence[CaseView]) -> str:
     """Return ``From torch: `` if the cases have several producers."""
-    return f"From {found[0].pair[0]}: " if len({case.pair[0] for case in found}) > 1 else ""
+    return f"From {group[0].pair[0]}: " if len({case.pair[0] for case in group}) > 1 else ""
 
 
-def or_a_copy(cases: Cases, case: CaseView, advice: str) -> str:
+def copy_advice(cases: Cases, case: CaseView, advice: str) -> str:
     """Return ``advice``, with a measured path that gives a safe copy of the array, if any."""
     copies = filter(cases.copies, filter(cases.may_be_advised, cases.arrays[case.array]))
     best = min(copies, key=lambda other: other.cost_ns, default=None)

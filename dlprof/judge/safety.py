@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from dlprof.judge.case_view import CaseView, seen
+from dlprof.judge.case_view import CaseView, all_looks
 from dlprof.runner.evidence import VARIES
 
 Level = Literal["safe", "right", "unchecked", "unsafe", "unmeasured"]
@@ -84,19 +84,19 @@ def has_gap(case: CaseView, name: str) -> bool:
     """
     verdict = getattr(case.result, name)
     if verdict is None:
-        return any(one.instrument in (name, "diagnosis") for one in case.result.notes)
+        return any(note.instrument in (name, "diagnosis") for note in case.result.notes)
     if case.surveyed:
         return False
-    for word, evidence in seen(verdict):
+    for word, evidence in all_looks(verdict):
         is_unknown = word == "unknown" and not evidence.moot and name != "alignment"
         if is_unknown or evidence.lost:
             return True
-    own = (verdict.evidence.by_streams or {}).get("own streams") if name == "ordering" else None
-    if isinstance(own, dict) and own.get("verdict") == "unknown":
+    streams = (verdict.evidence.by_streams or {}).get("own streams") if name == "ordering" else None
+    if isinstance(streams, dict) and streams.get("verdict") == "unknown":
         return True
     return verdict.verdict == VARIES and name in ("lifetime", "ordering")
 
 
 def is_unknown_kind(case: CaseView) -> bool:
     """Whether a process could not tell if it is a view or a copy."""
-    return case.kind in (None, "unknown") or any(word == "unknown" for word, _ in case.kinds_seen)
+    return case.kind in (None, "unknown") or any(word == "unknown" for word, _ in case.kinds)

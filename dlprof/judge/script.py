@@ -107,10 +107,10 @@ class Subject:
     @property
     def writable(self) -> bool:
         """Whether the producer can write the source, and the write shows."""
-        can = not self.is_own and self.result.case.layout not in CANNOT_BE_WRITTEN
-        return can and self.has("write", "x")
+        is_writable = not self.is_own and self.result.case.layout not in CANNOT_BE_WRITTEN
+        return is_writable and self.has("write", "x")
 
-    def as_made(self, evidence: Evidence) -> Subject:
+    def with_array(self, evidence: Evidence) -> Subject:
         """Return the conversion of the array that an instrument made, if it has one."""
         shape, code = evidence.created_shape or self.shape, evidence.code or self.code
         return replace(self, shape=shape, code=code)
@@ -121,33 +121,35 @@ class Subject:
         Contiguous arrays of some frameworks begin at any address. If that decides between view and
         copy, ``x`` begins at such an address as was seen.
         """
-        owned, looked = self.result.ownership, self.result.alignment
-        if word is None and owned is not None and looked is not None and looked.says("dependent"):
-            word = owned.verdict
+        ownership, look = self.result.ownership, self.result.alignment
+        if word is None and ownership is not None and look is not None and look.says("dependent"):
+            word = ownership.verdict
         layout = self.result.case.layout
         alignment = self._alignment(word)
         if alignment is not None and layout in CONTIGUOUS:
             layout = "aligned" if alignment >= ALIGNED_BYTES else "sliced"
-        return self._made(layout, self.result.case.layout)
+        return self._create_text(layout, self.result.case.layout)
 
-    def create_as(self, layout: str) -> str:
+    def create_layout(self, layout: str) -> str:
         """Return text that makes ``x`` in another layout; a recipe leaves out its own layout."""
-        own = self.result.case.layout
-        return self._made(layout, own if layout == "aligned" and own != "sliced" else "")
+        original = self.result.case.layout
+        return self._create_text(
+            layout, original if layout == "aligned" and original != "sliced" else ""
+        )
 
-    def create_by(self, evidence: Evidence) -> str:
+    def recreate(self, evidence: Evidence) -> str:
         """Return text that makes ``x`` as an instrument made it, else as the case did."""
         return self.create() if evidence.create is None else plain(evidence.create)
 
     def _alignment(self, word: str | None) -> float | None:
-        owned = self.result.ownership.first(word) if self.result.ownership and word else None
-        if owned is not None:
+        evidence = self.result.ownership.first(word) if self.result.ownership and word else None
+        if evidence is not None:
             plainest = max if word == "view" else min
-            return plainest(owned.alignments, default=None)
+            return plainest(evidence.alignments, default=None)
         places = self.result.alignment.evidence.places if self.result.alignment else ()
         return next((look.alignment_bytes for _, look in places if look.verdict == word), None)
 
-    def _made(self, *layouts: str) -> str:
+    def _create_text(self, *layouts: str) -> str:
         """Return the text of the first of ``layouts`` that has one."""
         texts = [self.recipe.create[name] for name in layouts if self.recipe.create.get(name)]
         if not texts:

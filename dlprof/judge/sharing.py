@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from dlprof.judge import thresholds
-from dlprof.judge.case_view import WORDS, CaseView, seen
+from dlprof.judge.case_view import WORDS, CaseView, all_looks
 from dlprof.judge.cases import Cases, capped, grouped, is_contiguous
 from dlprof.judge.rule import (
     NONE_INSTEAD,
@@ -15,8 +15,8 @@ from dlprof.judge.rule import (
     Severity,
     code,
     finding,
-    from_first,
     number,
+    producer_prefix,
     replacements,
     time,
 )
@@ -40,7 +40,7 @@ class Limits(NamedTuple):
     def evidence(self) -> dict[str, float]:
         return {"copy_alignment_bytes": self.copied, "view_alignment_bytes": self.viewed}
 
-    def where(self, word: str) -> str:
+    def address_text(self, word: str) -> str:
         """Return ``is aligned to 64 bytes (a copy at 16)``, the addresses of a view or a copy.
 
         The limit lies between the two numbers.
@@ -51,28 +51,28 @@ class Limits(NamedTuple):
 
 def _limits(cases: Iterable[CaseView]) -> Limits | None:
     """Return the alignments that separate copies from views; None if a process contradicts."""
-    found: dict[str, list[float]] = {word: [] for word in WORDS}
+    alignments: dict[str, list[float]] = {word: [] for word in WORDS}
     for case in cases:
-        for word, evidence in case.kinds_seen:
-            if word not in found or not evidence.alignments:
+        for word, evidence in case.kinds:
+            if word not in alignments or not evidence.alignments:
                 return None
-            found[word] += evidence.alignments
+            alignments[word] += evidence.alignments
         if case.by_address is None or case.by_address.verdict != "dependent":
             continue
         for place, look in case.by_address.evidence.places:
             begins = look.alignment_bytes
             if look.verdict in WORDS and begins is not None:
-                found[look.verdict].append(capped(begins) if place == "aligned" else begins)
-    if not all(found.values()):
+                alignments[look.verdict].append(capped(begins) if place == "aligned" else begins)
+    if not all(alignments.values()):
         return None
-    copied, viewed = max(found["copy"]), min(found["view"])
+    copied, viewed = max(alignments["copy"]), min(alignments["view"])
     return Limits(copied, viewed) if copied < viewed else None
 
 
-def _but_layout(case: CaseView) -> tuple[object, ...]:
+def _path_key(case: CaseView) -> tuple[object, ...]:
     """Return the path and the array without its layout."""
-    found = case.result.case
-    return (*case.pair, found.export, found.import_, found.shape, found.dtype, found.device)
+    record = case.result.case
+    return (*case.pair, record.export, record.import_, record.shape, record.dtype, record.device)
 
 
 Contrast = tuple[CaseView | None, Limits | None]
@@ -98,11 +98,11 @@ def show_layout_copy(subject: Subject) -> Effect:
     layout, other = subject.result.case.layout, subject.against
     if other is not None and other.result.case.layout != layout:
         copied, viewed = subject.create("copy"), other.create("view")
-        what, instead = f"a {layout} array", f"a {other.result.case.layout} array"
+        array, other_array = f"a {layout} array", f"a {other.result.case.layout} array"
     else:
-        copied, viewed = subject.create_as("sliced"), subject.create_as("aligned")
-        what, instead = "an array that is not 64-byte aligned", "an aligned array"
-    does = f"copies {what}, but is a view of {instead}"
+        copied, viewed = subject.create_layout("sliced"), subject.create_layout("aligned")
+        array, other_array = "an array that is not 64-byte aligned", "an aligned array"
+    does = f"copies {array}, but is a view of {other_array}"
     return subject.shown(does, LAYOUT, copied=copied, viewed=viewed)
 
 
@@ -121,30 +121,30 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
     """The path copies this layout or alignment only; else it is a view."""
     views = grouped(
         (case for case in cases.cases if case.kind == "view" and case.ready is not None),
-        _but_layout,
+        _path_key,
     )
     contrasts = {
         case.index: contrast
         for case in cases.cases
         if case.promise != "copy" and (contrast := _contrast(case, views)) is not None
     }
-    for found in cases.groups(
+    for group in cases.groups(
         lambda case: case.index in contrasts and (case.pair, contrasts[case.index][1] is None),
         lambda case: saved_ns(case, contrasts[case.index][0]),
     ):
-        worst, (view, limits) = found[0], contrasts[found[0].index]
+        worst, (view, limits) = group[0], contrasts[group[0].index]
         if limits:
-            copied = f"x only if it {limits.where('copy')}"
+            copied = f"x only if it {limits.address_text('copy')}"
             advice = f"Begin the source at a multiple of {limits.viewed:.0f} bytes."
         else:
             copied, viewed = (
-                f"an array of layout {one.result.case.layout}" for one in (worst, view or worst)
+                f"an array of layout {case.result.case.layout}" for case in (worst, view or worst)
             )
             copied, advice = f"{copied}, but not {viewed}", f"Give it {viewed} where you can."
         if view is not None and not cases.may_be_advised(view):
             advice = "The view is not known to be safe."
         yield finding(
-            found,
+            group,
             ("copies", "copy"),
             copied,
             f"{time(worst)} instead of {time(view)}" if view else "",
@@ -159,22 +159,22 @@ def _contrast(
     case: CaseView, views: Mapping[tuple[object, ...], Sequence[CaseView]]
 ) -> Contrast | None:
     if case.kind == "varies":
-        return _by_alignment([case])
+        return _alignment_contrast([case])
     if case.kind != "copy" or not case.stays_on_device:
         return None
     ratio, gap_ns = thresholds.SLOW_RATIO, thresholds.COSTLY_GAP_NS
-    for view in views.get(_but_layout(case), ()):
+    for view in views.get(_path_key(case), ()):
         if longer_by_itself(case.ready, view.ready, ratio, gap_ns):
             if not (is_contiguous(case) and is_contiguous(view)):
                 return view, None
-            if contrast := _by_alignment([case, view], view):
+            if contrast := _alignment_contrast([case, view], view):
                 return contrast
     # The instrument *alignment* may have seen a view of aligned memory.
     is_tried = case.by_address is not None and is_contiguous(case)
-    return _by_alignment([case]) if is_tried else None
+    return _alignment_contrast([case]) if is_tried else None
 
 
-def _by_alignment(cases: Sequence[CaseView], view: CaseView | None = None) -> Contrast | None:
+def _alignment_contrast(cases: Sequence[CaseView], view: CaseView | None = None) -> Contrast | None:
     limits = _limits(cases)
     return None if limits is None else (view, limits)
 
@@ -203,9 +203,9 @@ def show_promise_broken(subject: Subject) -> Effect:
     does, word, template = "copies", "copy", NO_VIEW_MADE
     if promise == "copy":
         does, word, template = "is a view", "view", NO_COPY_MADE
-    at = number(subject.finding, f"{word}_alignment_bytes")
-    where = f" if x is aligned to {at:.0f} bytes" if at else ""
-    does = f"{does}{where}, although {_promise_text(subject.result)}"
+    alignment = number(subject.finding, f"{word}_alignment_bytes")
+    condition = f" if x is aligned to {alignment:.0f} bytes" if alignment else ""
+    does = f"{does}{condition}, although {_promise_text(subject.result)}"
     return subject.shown(does, template, create=subject.create(word))
 
 
@@ -234,17 +234,15 @@ def _is_broken(case: CaseView) -> bool:
 def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
     """The documentation says copy and the result is a view, or the other way round."""
     layouts = grouped(
-        (case for case in cases.cases if case.kinds_seen and is_contiguous(case)), _but_layout
+        (case for case in cases.cases if case.kinds and is_contiguous(case)), _path_key
     )
-    for found in cases.groups(
+    for group in cases.groups(
         lambda case: (
-            _is_broken(case)
-            and bool(case.kinds_seen)
-            and (case.way_in, case.promise, _is_harmless(case))
+            _is_broken(case) and bool(case.kinds) and (case.entry, case.promise, _is_harmless(case))
         ),
         lambda case: case.broken_promises,
     ):
-        worst = found[0]
+        worst = group[0]
         severity: Severity = "warning"
         verb, effect, word = ("copies", "copy"), "", "copy"
         if worst.promise == "copy":
@@ -253,16 +251,16 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
             effect = "Writing to x changes the result."
         if _is_harmless(worst):
             severity, effect = "info", "Both are read-only."
-        limits = _limits(layouts[_but_layout(worst)]) if is_contiguous(worst) else None
-        other = _as_promised(cases, worst)
+        limits = _limits(layouts[_path_key(worst)]) if is_contiguous(worst) else None
+        other = _promised_path(cases, worst)
         yield finding(
-            found,
+            group,
             verb,
             f"although {_promise_text(worst.result)}",
             evidence=limits.evidence if limits else {},
             brief=effect,
-            more=f"Seen where x {limits.where(word)}." if limits else "",
-            advice=_advice(cases, found, other),
+            more=f"Seen where x {limits.address_text(word)}." if limits else "",
+            advice=_advice(cases, group, other),
             look=("ownership", word),
             against=other,
             severity=severity,
@@ -283,7 +281,7 @@ def _is_harmless(case: CaseView) -> bool:
     return case.promise == "copy" and sides == (False, False)
 
 
-def _as_promised(cases: Cases, case: CaseView) -> CaseView | None:
+def _promised_path(cases: Cases, case: CaseView) -> CaseView | None:
     """Return a path that keeps the promise, at any address if there is such a path."""
     if case.promise == "copy":
         return cases.replacement(case)
@@ -296,17 +294,17 @@ def _as_promised(cases: Cases, case: CaseView) -> CaseView | None:
     )
 
 
-def _advice(cases: Cases, found: Sequence[CaseView], other: CaseView | None) -> str:
-    case, first = found[0], from_first(found)
+def _advice(cases: Cases, group: Sequence[CaseView], other: CaseView | None) -> str:
+    case, first = group[0], producer_prefix(group)
     if case.promise != "copy":
         if other is None:
             return f"{NONE_INSTEAD} Count on a copy."
-        return f"{first}{code(other)} is a view{cases.where(other)}."
+        return f"{first}{code(other)} is a view{cases.scope_text(other)}."
     if other is not None:
         return f"{first}{code(other)} is a copy."
     if _is_harmless(case):
         return ""
-    if (late := cases.waited(case)) is not None:
+    if (late := cases.late_copy(case)) is not None:
         return f"{first}{code(late)} is a copy once it is ready: wait for it before you write x."
     return f"{NONE_INSTEAD} Do not write x while you use the result."
 
@@ -338,16 +336,16 @@ def show_torn_copy(subject: Subject) -> Effect:
     if owned and owned.verdict == "varies" and CaseView(0, subject.result).size_bytes >= size:
         source = subject.create("copy")
     else:
-        looks = [evidence for _, evidence in seen(subject.result.early_write)]
+        looks = [evidence for _, evidence in all_looks(subject.result.early_write)]
         made = next((look for look in looks if look.create is not None), EarlyWrite())
-        subject = subject.as_made(made)
-        source = subject.create_by(made)
+        subject = subject.with_array(made)
+        source = subject.recreate(made)
     has_addresses = subject.has("address", "x") and subject.has("address", "y")
     # A view must show the write.
     copied = subject.filled("<address of y> != <address of x>") if has_addresses else "True"
     only = {UNALIGNED: " when x is not aligned", COPIED: " when it copies"}
-    where = only.get(str(subject.finding.evidence.get("only_where")), "")
-    does = f"returns before it finishes reading x{where}"
+    condition = only.get(str(subject.finding.evidence.get("only_where")), "")
+    does = f"returns before it finishes reading x{condition}"
     return subject.shown(does, TORN, create=source, copied=copied)
 
 
@@ -366,29 +364,31 @@ def show_torn_copy(subject: Subject) -> Effect:
 )
 def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
     """The copy still reads its source after the call has returned."""
-    for found in cases.groups(
-        lambda case: case.is_torn and (case.pair[1], case.result.case.device, _only_where(case)),
+    for group in cases.groups(
+        lambda case: (
+            case.is_torn and (case.pair[1], case.result.case.device, _torn_condition(case))
+        ),
         lambda case: -_torn_bytes(case),
     ):
-        worst, only_where = found[0], _only_where(found[0])
+        worst, condition = group[0], _torn_condition(group[0])
         size = _torn_bytes(worst)
         advice = "Wait for the result before you write x."
-        if only_where == COPIED:
+        if condition == COPIED:
             advice = "Do not write x while you use the result: it may be a view."
         whole = replacements(
             cases,
-            found,
+            group,
             "is not torn",
             lambda other: _is_whole(other) and cases.copies(other),
         )
         copy = f"the copy of {size_text(size)}" if size else "the copy"
         yield finding(
-            found,
+            group,
             ("returns before it finishes reading x", "return before they finish reading x"),
             # Aligned copies were whole when tried, which does not exclude a race.
-            f"(seen only where {only_where})" if only_where == UNALIGNED else "",
-            evidence={"size_bytes": size or None, "only_where": only_where or None},
-            more=(f"Seen only where {only_where}. " if only_where == COPIED else "")
+            f"(seen only where {condition})" if condition == UNALIGNED else "",
+            evidence={"size_bytes": size or None, "only_where": condition or None},
+            more=(f"Seen only where {condition}. " if condition == COPIED else "")
             + f"A write right after the call changed {copy}."
             + f" {worst.how_often('early_write', 'unsafe')}".rstrip(),
             advice=f"{advice}{whole and f' Or: {whole}'}",
@@ -401,20 +401,22 @@ def _is_whole(case: CaseView) -> bool:
     return look is not None and look.says("safe") and not has_gap(case, "early_write")
 
 
-def _only_where(case: CaseView) -> str:
+def _torn_condition(case: CaseView) -> str:
     """Return the condition of torn copies; empty if there is none."""
-    torn = _torn(case)
-    looks = [look for _, one in seen(case.result.early_write) for look in _looks(one)]
-    words = {word for word, _ in case.kinds_seen} | {word for _, word in looks}
-    if "view" in words | case.words_by_address | {one.aligned for one in torn}:
+    torn = _torn_evidence(case)
+    looks = [
+        look for _, evidence in all_looks(case.result.early_write) for look in _looks(evidence)
+    ]
+    words = {word for word, _ in case.kinds} | {word for _, word in looks}
+    if "view" in words | case.words_by_address | {evidence.aligned for evidence in torn}:
         return COPIED
     # Only an aligned source of the size that was torn tells whether the address decides.
-    return UNALIGNED if all(one.aligned == "whole" for one in torn) else ""
+    return UNALIGNED if all(evidence.aligned == "whole" for evidence in torn) else ""
 
 
-def _torn(case: CaseView) -> list[EarlyWrite]:
+def _torn_evidence(case: CaseView) -> list[EarlyWrite]:
     """Return the evidence of the processes that saw a torn copy."""
-    return [evidence for word, evidence in seen(case.result.early_write) if word == "unsafe"]
+    return [evidence for word, evidence in all_looks(case.result.early_write) if word == "unsafe"]
 
 
 def _looks(evidence: EarlyWrite) -> list[tuple[str, str]]:
@@ -424,5 +426,5 @@ def _looks(evidence: EarlyWrite) -> list[tuple[str, str]]:
 
 def _torn_bytes(case: CaseView) -> int:
     """Return the smallest torn size that the first process saw; 0 if it is not known."""
-    looks = [look for evidence in _torn(case)[:1] for look in _looks(evidence)]
-    return min((int(size) for size, what in looks if what == "torn"), default=0)
+    looks = [look for evidence in _torn_evidence(case)[:1] for look in _looks(evidence)]
+    return min((int(size) for size, verdict in looks if verdict == "torn"), default=0)

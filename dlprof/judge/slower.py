@@ -74,8 +74,8 @@ def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> 
     long, short = longer.ci95_ns, shorter.ci95_ns
     if long is None or short is None:
         return max(longer.min_ns - shorter.median_ns, 0.0)
-    medians, others = _known_medians(longer), _known_medians(shorter)
-    gaps = [medians[round_] - others[round_] for round_ in medians.keys() & others.keys()]
+    slow, fast = _known_medians(longer), _known_medians(shorter)
+    gaps = [slow[round_] - fast[round_] for round_ in slow.keys() & fast.keys()]
     enough = len(gaps) >= thresholds.LEAST_PROCESSES
     return max(long[0] - short[1], min(gaps) if enough else 0.0, 0.0)
 

@@ -11,7 +11,7 @@ from dlprof.judge import thresholds
 from dlprof.judge.case_view import WAITS, CaseView, is_known
 from dlprof.judge.cases import Cases
 from dlprof.judge.evidence_text import trace
-from dlprof.judge.rule import NONE_INSTEAD, Rule, code, finding, instead_of, time
+from dlprof.judge.rule import NONE_INSTEAD, Rule, code, finding, replacement_text, time
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import HYSTERESIS, Effect, Subject
 from dlprof.judge.slower import longer_by_itself
@@ -166,24 +166,26 @@ def device_sync(cases: Cases) -> Iterator[FindingRecord]:
 
 def _waits(cases: Cases, order: str, better: tuple[str, ...]) -> Iterator[FindingRecord]:
     """Find the cases of an order, and replacements with a ``better`` one."""
-    others = {
-        case.index: _ordered(cases, case, better) for case in cases.cases if case.order == order
+    replacements = {
+        case.index: _ordered_path(cases, case, better)
+        for case in cases.cases
+        if case.order == order
     }
 
     def cause(case: CaseView) -> tuple[str, ...]:
         if case.order != order:
             return ()
-        return case.pair if others[case.index] or order == "device-sync" else case.pair[:1]
+        return case.pair if replacements[case.index] or order == "device-sync" else case.pair[:1]
 
-    for found in cases.groups(cause, _looks_cheap):
-        worst, other = found[0], others[found[0].index]
+    for group in cases.groups(cause, _looks_cheap):
+        worst, other = group[0], replacements[group[0].index]
         advice = f"{NONE_INSTEAD} Convert where you need the values anyway."
         if other is not None:
             is_free = other.order == "stream-ordered"
             does = "does not wait" if is_free else "waits for its source alone"
             advice = f"{code(other)} {does}."
         yield finding(
-            found,
+            group,
             ("waits", "wait"),
             f"for {WAITS_FOR[order]}",
             _cost(worst),
@@ -195,7 +197,7 @@ def _waits(cases: Cases, order: str, better: tuple[str, ...]) -> Iterator[Findin
         )
 
 
-def _ordered(cases: Cases, case: CaseView, orders: tuple[str, ...]) -> CaseView | None:
+def _ordered_path(cases: Cases, case: CaseView, orders: tuple[str, ...]) -> CaseView | None:
     return cases.replacement(case, lambda other: other.order in orders and other.share is not None)
 
 
@@ -288,17 +290,17 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
 
     A call that also waits, too late, is a finding of its own with the cost of the wait.
     """
-    for found in cases.groups(_race, lambda case: _read_wrong(case.as_seen(*RACE)), RACE):
-        worst = found[0].as_seen(*RACE)
+    for group in cases.groups(_race, lambda case: _read_wrong(case.with_verdict(*RACE)), RACE):
+        worst = group[0].with_verdict(*RACE)
         # One wrong value proves the race. Without one the times do.
-        saw = "wrong values were read"
+        observation = "wrong values were read"
         if not _read_wrong(worst):
-            saw = "the result was ready long before that work was done"
+            observation = "the result was ready long before that work was done"
         evidence, waits = _evidence(worst), ""
         if worst.waits_for:
             waits = f" The call still waits for {WAITS_FOR[worst.waits_for]}: {_cost(worst)}."
         yield finding(
-            found,
+            group,
             ("does not order", "do not order"),
             ELSEWHERE if worst.is_ordered_by_default else "the work that is queued on x",
             evidence={
@@ -307,14 +309,14 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
                 "waits": worst.waits_for,
             },
             brief="A reader can see wrong values.",
-            more=f"Behind queued work, {saw}.{waits}",
-            advice=_ordered_advice(cases, found[0]),
+            more=f"Behind queued work, {observation}.{waits}",
+            advice=_ordered_advice(cases, group[0]),
             look=RACE,
         )
 
 
 def _race(case: CaseView) -> tuple[object, ...]:
-    raced = case.as_seen(*RACE)
+    raced = case.with_verdict(*RACE)
     return (case.pair, raced.waits_for, raced.is_ordered_by_default) if case.is_unordered else ()
 
 
@@ -324,11 +326,12 @@ def _read_wrong(case: CaseView) -> bool:
 
 
 def _ordered_advice(cases: Cases, case: CaseView) -> str:
-    other = _ordered(cases, case, ("stream-ordered", *WAITS))
+    other = _ordered_path(cases, case, ("stream-ordered", *WAITS))
     if other is None:
         return f"Wait for the work on the source before the call. {NONE_INSTEAD}"
     does = "orders the work" if other.order == "stream-ordered" else "waits for the work"
-    return f"{instead_of(case, other, does)} Or: wait for the work on the source before the call."
+    advice = replacement_text(case, other, does)
+    return f"{advice} Or: wait for the work on the source before the call."
 
 
 EARLY = """
@@ -370,15 +373,15 @@ def early_return(cases: Cases) -> Iterator[FindingRecord]:
             return False
         return longer_by_itself(ready, case.result.host_time, thresholds.EARLY_RATIO, gap_ns)
 
-    for found in cases.groups(
+    for group in cases.groups(
         lambda case: is_early(case) and case.pair, lambda case: case.cost_ns - _host_ns(case)
     ):
-        host_ns = _host_ns(found[0])
+        host_ns = _host_ns(group[0])
         yield finding(
-            found,
+            group,
             ("returns", "return"),
             "before the result is there",
-            f"{plain_time(host_ns)} for the call, {time(found[0])} until ready",
+            f"{plain_time(host_ns)} for the call, {time(group[0])} until ready",
             advice="Wait for the result when you time it.",
         )
 

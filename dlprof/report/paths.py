@@ -12,7 +12,7 @@ from typing import Any
 from dlprof.judge import cases_in
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases
-from dlprof.judge.rule import SEVERITIES, Severity, severity_of
+from dlprof.judge.rule import SEVERITIES, Severity, read_severity
 from dlprof.judge.safety import Safety
 from dlprof.report.document import Cell, Chart, ChartRow, Mark, Tone
 from dlprof.runner.axes import shape_text
@@ -182,7 +182,7 @@ def arrays_of(session: Session, known: Cases | None = None) -> list[Array]:
     rules = rules_by_case(session.findings)
     of_paths = [one for one in session.findings if not one.subject]
     ranked = sorted(of_paths, key=severity_rank, reverse=True)
-    worst = {index: severity_of(one.severity) for one in ranked for index in one.results}
+    worst = {index: read_severity(one.severity) for one in ranked for index in one.results}
     cases = known or cases_in(session.results)
     found: dict[tuple[Any, ...], list[Path]] = defaultdict(list)
     for case in cases.timed.cases:
@@ -204,7 +204,7 @@ def rules_by_case(findings: Iterable[FindingRecord]) -> Mapping[int, tuple[str, 
 
 
 def severity_rank(finding: FindingRecord) -> int:
-    return SEVERITIES.index(severity_of(finding.severity))
+    return SEVERITIES.index(read_severity(finding.severity))
 
 
 def lines_of(paths: Iterable[Path]) -> list[list[Path]]:

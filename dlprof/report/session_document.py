@@ -11,7 +11,7 @@ from dlprof.errors import NoReproducer
 from dlprof.judge import expected, observations
 from dlprof.judge.cases import Cases
 from dlprof.judge.evidence_text import facts as evidence_facts
-from dlprof.judge.rule import severity_of
+from dlprof.judge.rule import read_severity
 from dlprof.report import path_table, steps, survey
 from dlprof.report.document import (
     Answer,
@@ -204,7 +204,7 @@ def _problems(session: Session, name: str, scripts: bool) -> tuple[Problem, ...]
     for finding in session.findings:
         # Findings of one rule about a subject, such as a framework, say different things.
         alone = finding.said if finding.subject else ""
-        alike[finding.rule, severity_of(finding.severity), alone].append(finding)
+        alike[finding.rule, read_severity(finding.severity), alone].append(finding)
     ranked = sorted(
         alike.values(), key=lambda found: (severity_rank(found[0]), _is_surveyed(session, found))
     )
@@ -230,7 +230,7 @@ def _problem(
     again = rerun_command(session, worst)
     return Problem(
         worst.rule,
-        severity_of(worst.severity),
+        read_severity(worst.severity),
         sentence if worst.subject else _where(session, findings) + sentence,
         more,
         (worst.subject,) if worst.subject else codes,
