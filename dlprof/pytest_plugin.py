@@ -92,7 +92,7 @@ class Conversions:
     def assert_view(self, producer: str, consumer: str, **options: Any) -> None:
         """Fail if a path copies. Paths documented to copy count only if no other path is chosen."""
         __tracebackhide__ = True
-        cases = _tried(self.measure(producer, consumer, **options))
+        cases = _supported_cases(self.measure(producer, consumer, **options))
         cases = [case for case in cases if case.promise != "copy"] or cases
         bad = {
             case.code: case.outcome for case in cases if not _says(case.result.ownership, "view")
@@ -102,7 +102,7 @@ class Conversions:
     def assert_no_wait(self, producer: str, consumer: str, **options: Any) -> None:
         """Fail if a path waits on the host for queued work, or if that is unknown."""
         __tracebackhide__ = True
-        cases = _tried(self.measure(producer, consumer, **{"diagnose": True, **options}))
+        cases = _supported_cases(self.measure(producer, consumer, **{"diagnose": True, **options}))
         quiet = [case for case in cases if _says(case.result.ordering, *NO_WAIT)]
         bad = {
             case.code: case.waits_for or case.result.reason or "unknown"
@@ -118,23 +118,23 @@ class Conversions:
 
         fails = parse(words or ["warning"], "assert_no_finding")
         session = self.measure(producer, consumer, **{"diagnose": True, **options})
-        cases = _tried(session)
+        cases = _supported_cases(session)
         failed = [case for case in cases if case.result.status != "ok"]
         _fail("not measured", {case.code: case.result.reason or "" for case in failed})
         fails.check_looked_at(session.results)
-        bad = {one.rule: one.line for one in session.findings if fails.fails(one)}
+        bad = {finding.rule: finding.line for finding in session.findings if fails.fails(finding)}
         _fail(f"findings ({', '.join(words) or 'warning'})", bad)
 
 
-def _tried(session: Session) -> list[CaseView]:
+def _supported_cases(session: Session) -> list[CaseView]:
     """Return the cases that their framework does not refuse; fail if there are none."""
     from dlprof.judge import cases_in
 
     cases = cases_in(session.results).cases
-    tried = [case for case in cases if case.result.status != "unsupported"]
-    if not tried:
+    supported = [case for case in cases if case.result.status != "unsupported"]
+    if not supported:
         raise AssertionError("the framework refuses every path")
-    return tried
+    return supported
 
 
 def _says(verdict: Any, *words: str) -> bool:

@@ -14,28 +14,34 @@ import typer
 from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, show
 from dlprof.errors import DlprofError, Interrupted, Unmeasured, UsageError
-from dlprof.runner import options as every
-from dlprof.runner import session_file
+from dlprof.runner import options, session_file
 from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.options import Option, Several, Text
 from dlprof.text.clean import first_line
 
-PACKAGE = Option("package", Text(), "Its releases are tried.", every.MEASURING, metavar="NAME")
-GOOD = Option("good", Text(), "A release as it should be.", every.MEASURING, metavar="VERSION")
-BAD = Option("bad", Text(), "A release with the change.", every.MEASURING, metavar="VERSION")
+PACKAGE = Option("package", Text(), "Its releases are tried.", options.MEASURING, metavar="NAME")
+GOOD = Option("good", Text(), "A release as it should be.", options.MEASURING, metavar="VERSION")
+BAD = Option("bad", Text(), "A release with the change.", options.MEASURING, metavar="VERSION")
 REQUIREMENT = Option(
     "requirement",
     Several(),
     "What else is installed, such as torch==2.13.0.",
-    every.MEASURING,
+    options.MEASURING,
     metavar="REQUIREMENT",
     meaning="the frameworks' versions here",
 )
-KEEP = replace(every.SESSION, help="Keep the sessions here.", metavar="FOLDER")
-HOW = (every.SHAPES, every.DTYPES, every.ROUNDS, every.TIMEOUT, every.QUICK, every.DIAGNOSE)
+KEEP = replace(options.SESSION, help="Keep the sessions here.", metavar="FOLDER")
+HOW = (
+    options.SHAPES,
+    options.DTYPES,
+    options.ROUNDS,
+    options.TIMEOUT,
+    options.QUICK,
+    options.DIAGNOSE,
+)
 
 
-@takes(PACKAGE, GOOD, BAD, REQUIREMENT, *HOW, KEEP, every.FULL)
+@takes(PACKAGE, GOOD, BAD, REQUIREMENT, *HOW, KEEP, options.FULL)
 def bisect(
     producer: Annotated[str, typer.Argument(help="The framework that owns the array.")],
     consumer: Annotated[str, typer.Argument(help="The framework that takes it in.")],
@@ -52,15 +58,15 @@ def bisect(
     from dlprof.jobs.plan import Environment, interpreter, releases
     from dlprof.report.comparison_document import bisect_document
 
-    package, good, bad = (given[one] for one in (PACKAGE, GOOD, BAD))
+    package, good, bad = (given[option] for option in (PACKAGE, GOOD, BAD))
     if not package or not good or not bad or good == bad:
         raise UsageError("name a package and two releases: --package numpy --good 2.0 --bad 2.1")
     catalog = inspect_interpreter(sys.executable)
     ends = catalog.find(producer), catalog.find(consumer)
-    others = given[REQUIREMENT] or search.requirements(ends, package)
+    requirements = given[REQUIREMENT] or search.requirements(ends, package)
     versions = search.release_range(releases(package), good, bad)
-    typed = {one.key: given[one] for one in HOW if one.key in given.values}
-    options: dict[str, Any] = {**typed, "paths": glob.escape(statement), "survey": False}
+    typed = {option.key: given[option] for option in HOW if option.key in given.values}
+    values: dict[str, Any] = {**typed, "paths": glob.escape(statement), "survey": False}
     with tempfile.TemporaryDirectory(prefix="dlprof-") as temporary:
         folder = given.output or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
@@ -69,9 +75,9 @@ def bisect(
             complain(f"dlprof: {package} {version} …")
             file = folder / f"{package}-{version}.json"
             try:
-                made = Environment(requirements=[f"{package}=={version}", *others])
-                python = interpreter(made, Path(temporary), folder)
-                api.run(producer, consumer, output=file, python=python, **options)
+                environment = Environment(requirements=[f"{package}=={version}", *requirements])
+                python = interpreter(environment, Path(temporary), folder)
+                api.run(producer, consumer, output=file, python=python, **values)
             except Interrupted:
                 raise
             except DlprofError as error:
@@ -81,4 +87,4 @@ def bisect(
             return search.Tried(version, session_file.load(file))
 
         found = search.bisect(versions, measure)
-    show(bisect_document(found, package, statement, (producer, consumer)), given[every.FULL])
+    show(bisect_document(found, package, statement, (producer, consumer)), given[options.FULL])

@@ -41,7 +41,7 @@ def compare(
     from dlprof.compare.verdicts import parse
 
     outputs, fail_on = Outputs.parse(given.raw), given.raw["fail_on"]
-    if len(session) != 2 or any(one.is_dir() for one in session):  # noqa: PLR2004 - BASE and HEAD
+    if len(session) != 2 or any(path.is_dir() for path in session):  # noqa: PLR2004 - BASE and HEAD
         _compare_many(session, given, outputs)
         return
     unsure = NOT_KNOWN if fail_on else None
@@ -81,7 +81,7 @@ def compare_files(
 
 
 def report(
-    found: Comparison,
+    comparison: Comparison,
     unsure: int | None,
     names: tuple[str, str],
     outputs: Outputs,
@@ -107,19 +107,19 @@ def report(
     if stopped:
         code = Interrupted.exit_code
     elif unsure is not None:
-        code = exit_code(found, unsure)
-    elif found.nothing:
+        code = exit_code(comparison, unsure)
+    elif comparison.nothing:
         code = NOTHING
     else:
-        code = NOT_KNOWN if found.incomparable else 0
-    document = comparison_document(found, names)
-    checks = checks_of(found, unsure)
+        code = NOT_KNOWN if comparison.incomparable else 0
+    document = comparison_document(comparison, names)
+    checks = checks_of(comparison, unsure)
     outputs.print_report(document)
     texts = {
-        "--json": lambda: [as_json(found, code)],
+        "--json": lambda: [as_json(comparison, code)],
         "--junit": lambda: [junit(f"dlprof {verb}", checks)],
     }
     outputs.write(document, texts, checks=checks)
     errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}
     if code in errors:
-        raise errors[code](sentence(answers_of(found)[0]))
+        raise errors[code](sentence(answers_of(comparison)[0]))

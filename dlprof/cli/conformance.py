@@ -11,7 +11,7 @@ import typer
 from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import say
 from dlprof.errors import FindingsFailed, Unsure, UsageError
-from dlprof.runner import options as every
+from dlprof.runner import options
 from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.options import Option, Several, Text
 from dlprof.runner.progress import Bar
@@ -27,22 +27,22 @@ def _severity(word: str) -> Iterable[str]:
 
 
 FAIL_ON = replace(
-    every.FAIL_ON,
+    options.FAIL_ON,
     kind=Several(_severity, commas=True),
     help="Exit code 1 if a must, a should or a may is violated, or a stricter clause.",
     metavar="must|should|may",
 )
-JSON = replace(every.JSON, help="Write the verdicts as JSON; - prints them instead of the table.")
+JSON = replace(options.JSON, help="Write the verdicts as JSON; - prints them instead of the table.")
 REPRO = Option(
     "repro",
     Text(),
     "Print a script that shows the answer to this check without dlprof.",
-    every.OUTPUT,
+    options.OUTPUT,
     metavar="CHECK",
 )
 
 
-@takes(*every.INTERPRETER, FAIL_ON, REPRO, every.FULL, JSON, every.HTML, every.MARKDOWN)
+@takes(*options.INTERPRETER, FAIL_ON, REPRO, options.FULL, JSON, options.HTML, options.MARKDOWN)
 def conformance(
     framework: Annotated[str, typer.Argument(help="The framework, such as torch.")],
     *,

@@ -15,7 +15,7 @@ from dlprof.cli.options import COMPARISONS, REGRESSIONS, Given, takes
 from dlprof.cli.streams import complain
 from dlprof.errors import Interrupted, UsageError
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.runner import options as every
+from dlprof.runner import options
 from dlprof.runner.axes import NO_TIMES, simulated_in
 from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.measurement import plan
@@ -30,25 +30,27 @@ if TYPE_CHECKING:
 
 CASE_S, LEAST_BUDGET_S = 20.0, 120.0
 """The time for each conversion, and for all of few."""
-OVERRIDES = [one.key for one in (*every.AXES, every.TIMEOUT, every.SEED, every.PROBES)]
+OVERRIDES = [
+    option.key for option in (*options.AXES, options.TIMEOUT, options.SEED, options.PROBES)
+]
 """Options that replace those of the scenario."""
 BUDGET = replace(
-    every.BUDGET,
+    options.BUDGET,
     help="Time for all rounds: 300, 5m.",
     meaning="20 s for each conversion, 2 min at least",
 )
-FOLDER = replace(every.SESSION, help="Keep the sessions in this folder.", metavar="FOLDER")
+FOLDER = replace(options.SESSION, help="Keep the sessions in this folder.", metavar="FOLDER")
 BASE_PYTHON = Option(
-    "base_python", Text(), "Interpreter before the change.", every.MEASURING, metavar="PATH"
+    "base_python", Text(), "Interpreter before the change.", options.MEASURING, metavar="PATH"
 )
 HEAD_PYTHON = Option(
-    "head_python", Text(), "Interpreter after the change.", every.MEASURING, metavar="PATH"
+    "head_python", Text(), "Interpreter after the change.", options.MEASURING, metavar="PATH"
 )
 UNSURE = Option(
     "unsure",
     Choice(("pass", "fail")),
     "Make a doubt a pass (exit code 0) or a failure (1).",
-    every.FINDINGS,
+    options.FINDINGS,
     meaning="exit code 3",
     metavar="pass|fail",
 )
@@ -59,8 +61,8 @@ NO_SIDES = (
 
 
 @takes(
-    *(*every.AXES, every.PYTHON, BUDGET, every.TIMEOUT, every.SEED, every.PROBES),
-    *(BASE_PYTHON, HEAD_PYTHON, REGRESSIONS, every.WIDE_LIMIT, UNSURE, FOLDER, *COMPARISONS),
+    *(*options.AXES, options.PYTHON, BUDGET, options.TIMEOUT, options.SEED, options.PROBES),
+    *(BASE_PYTHON, HEAD_PYTHON, REGRESSIONS, options.WIDE_LIMIT, UNSURE, FOLDER, *COMPARISONS),
 )
 def gate(
     first: Annotated[
@@ -94,14 +96,16 @@ def gate(
 
     outputs, raw = Outputs.parse(given.raw), given.raw
     code = {"pass": 0, "fail": REGRESSION, None: NOT_KNOWN}[given[UNSURE]]
-    criteria = replace(parse(raw["fail_on"] or ()), wide_limit=given[every.WIDE_LIMIT] / 100)
+    criteria = replace(parse(raw["fail_on"] or ()), wide_limit=given[options.WIDE_LIMIT] / 100)
     if raw["base_python"] is None and raw["head_python"] is None:
         paths = [streams.session(name) for name in (first, second) if name is not None]
         are_frameworks = not any(path.suffix or path.exists() for path in paths)
         if second is None or are_frameworks:
             raise UsageError(NO_SIDES)
-        measuring = {one.key for one in (*every.MEASURED, FOLDER)}
-        unfit = [one.name for one in given.options if one.key in measuring and raw[one.key]]
+        measuring = {option.key for option in (*options.MEASURED, FOLDER)}
+        unfit = [
+            option.name for option in given.options if option.key in measuring and raw[option.key]
+        ]
         if unfit:
             raise UsageError(f"two sessions are not measured again: leave {', '.join(unfit)} out")
         compare_files(paths, criteria, code, outputs, "gate")
@@ -124,11 +128,11 @@ def _measure(
     count = len(plan(head.request, head.catalog).cases)
     _check_diagnosis(criteria, head)
     budget_s = given.values.get("budget", max(LEAST_BUDGET_S, CASE_S * count))
-    kept, bar = session_files(given.output), Bar()
+    files, bar = session_files(given.output), Bar()
     also = ", and the diagnosis as long" if head.request.settings.diagnose else ""
     complain(f"dlprof: the rounds take up to {duration_text(budget_s)}{also}.")
-    task = Task(base, head, criteria, kept, bar, budget_s, "budget" not in given.values)
-    sides = shlex.join(str(kept[name]) for name in ("base", "head"))
+    task = Task(base, head, criteria, files, bar, budget_s, "budget" not in given.values)
+    sides = shlex.join(str(files[name]) for name in ("base", "head"))
     stopped = Interrupted(f"stopped; see what is there with: dlprof compare {sides}")
     with bar:
         try:
@@ -139,8 +143,8 @@ def _measure(
     try:
         report(found, unsure, names, outputs, stopped=interrupted)
     finally:
-        written = [str(path) for path in kept.values() if path.is_file()]
-        complain(f"sessions: {' '.join(written)}")
+        paths = [str(path) for path in files.values() if path.is_file()]
+        complain(f"sessions: {' '.join(paths)}")
     if interrupted:
         raise stopped
 
@@ -156,7 +160,7 @@ def _sweep(scenario: Scenario, given: Given, option: Option) -> Sweep:
             "and compare the sessions"
         )
     values = {key: given.values[key] for key in OVERRIDES if key in given.values}
-    values["python"] = read_value(every.PYTHON, given[option], option.name)
+    values["python"] = read_value(options.PYTHON, given[option], option.name)
     if simulated_in({**scenario.options, **values}.get("devices", ())):
         raise UsageError(f"a gate compares {NO_TIMES}: use dlprof run")
     found = sweep(scenario, values, inspect_interpreter)
@@ -169,7 +173,7 @@ def _check_diagnosis(criteria: Criteria, head: Sweep) -> None:
     """Raise :class:`UsageError` for verdicts of a diagnosis that the scenario leaves out."""
     from dlprof.compare.verdicts import SCALES
 
-    known = {word for what in SCALES if what not in DIAGNOSIS for word in SCALES[what]}
+    known = {word for measure in SCALES if measure not in DIAGNOSIS for word in SCALES[measure]}
     missing = sorted(criteria.words - known)
     if missing and not head.request.settings.diagnose:
         raise UsageError(

@@ -32,19 +32,19 @@ def run(plan: Annotated[Path, PLAN]) -> None:
     """
     from dlprof.jobs.plan import ENGINES, read
 
-    found, every = read(plan)
-    tasks = _tasks(found, every, plan.parent.resolve())
+    found, all_jobs = read(plan)
+    tasks = _tasks(found, all_jobs, plan.parent.resolve())
     for job in ENGINES[found.engine.name](tasks, found.engine.options) if tasks else ():
         complain(f"{_state(job)}  {clean(job.title)}")
-    say(_summary(every))
-    done = [job for job in every if job.is_done]
+    say(_summary(all_jobs))
+    done = [job for job in all_jobs if job.is_done]
     codes = [job.exit_code for job in done]
     if not done:
         raise Unmeasured("no job is done")
     if failed := codes.count(FindingsFailed.exit_code):
         raise FindingsFailed(f"{counted(failed, 'job')} found what its scenario forbids")
-    if len(done) < len(every):
-        raise Unsure(f"{counted(len(every) - len(done), 'job')} of {len(every):,} not done")
+    if len(done) < len(all_jobs):
+        raise Unsure(f"{counted(len(all_jobs) - len(done), 'job')} of {len(all_jobs):,} not done")
     if any(codes):
         raise Unsure("a job could not check its whole scenario")
 
@@ -60,7 +60,7 @@ def status(plan: Annotated[Path, PLAN]) -> None:
     say(_summary(read(plan)[1]))
 
 
-def _tasks(plan: Plan, every: Sequence[Job], folder: Path) -> list[Task]:
+def _tasks(plan: Plan, all_jobs: Sequence[Job], folder: Path) -> list[Task]:
     """Make the environments of the jobs that are not done. A failure costs only its own jobs."""
     from dlprof.jobs.plan import Unmade, interpreter
 
@@ -69,7 +69,7 @@ def _tasks(plan: Plan, every: Sequence[Job], folder: Path) -> list[Task]:
     place = store.with_name(f"{store.name}.environments")
     tasks: list[Task] = []
     for name, environment in plan.environments.items():
-        open_jobs = [job for job in every if job.environment == name and not job.is_done]
+        open_jobs = [job for job in all_jobs if job.environment == name and not job.is_done]
         if not open_jobs:
             continue
         try:
@@ -88,13 +88,15 @@ def _state(job: Job) -> str:
     return "failed" if job.exit_code is not None else "open"
 
 
-def _summary(every: Sequence[Job]) -> str:
+def _summary(all_jobs: Sequence[Job]) -> str:
     """Return a line for each job, and the last message of each failed one."""
     lines = []
-    for job in every:
+    for job in all_jobs:
         lines.append(f"{_state(job):<6}  {job.title}  {job.session.name}")
         if job.exit_code:
             lines.append(f"        exit code {job.exit_code}: {job.last_line}")
-    done = sum(job.is_done for job in every)
-    lines.append(f"{done:,} of {counted(len(every), 'job')} done, in {every[0].session.parent}")
+    done = sum(job.is_done for job in all_jobs)
+    lines.append(
+        f"{done:,} of {counted(len(all_jobs), 'job')} done, in {all_jobs[0].session.parent}"
+    )
     return "\n".join(map(clean, lines)) + "\n"

@@ -14,8 +14,7 @@ from dlprof.cli import VERBS, verb_named
 from dlprof.cli.options import Given, option_flags, takes
 from dlprof.cli.streams import color, say, width
 from dlprof.errors import SessionError, UsageError
-from dlprof.runner import options as every
-from dlprof.runner import pairing, state
+from dlprof.runner import options, pairing, state
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, inspect_interpreter
 from dlprof.runner.options import Option
@@ -31,7 +30,7 @@ SUBJECT = typer.Argument(
 )
 
 
-@takes(every.DEVICES, *every.INTERPRETER)
+@takes(options.DEVICES, *options.INTERPRETER)
 def list_(
     subject: Annotated[str, SUBJECT] = "frameworks",
     producer: Annotated[str | None, typer.Argument(help="Owns the array.")] = None,
@@ -71,7 +70,7 @@ def _paths(producer: str, consumer: str, given: Given) -> str:
     elif devices == ("auto",):
         devices = [name for name in ("cpu", "cuda") if name in pair[0].devices]
     parts = []
-    needed: dict[str, str] = {}  # a setup of several paths appears once
+    setups: dict[str, str] = {}  # a setup of several paths appears once
     for device in devices:
         title = f"{pair_text((pair[0].name, pair[1].name))} on {device}"
         paths = pairing.paths(*pair, device)
@@ -80,8 +79,8 @@ def _paths(producer: str, consumer: str, given: Given) -> str:
         parts.append(table if rows else f"{title}: no common protocol\n")
         for path in paths:
             if setup := path.import_.setup.strip():
-                needed.setdefault(setup, _code(path))
-    parts += [f"{code} needs:\n{indent(setup, '    ')}\n" for setup, code in needed.items()]
+                setups.setdefault(setup, _code(path))
+    parts += [f"{code} needs:\n{indent(setup, '    ')}\n" for setup, code in setups.items()]
     return "\n".join(parts)
 
 
@@ -111,18 +110,18 @@ def page() -> str:
     for verb in VERBS:
         for option in getattr(verb_named(verb), "options", ()):
             verbs.setdefault(option, []).append(verb)
-    order = list(dict.fromkeys((*every.OPTIONS, *(option.key for option in verbs))))
+    order = list(dict.fromkeys((*options.OPTIONS, *(option.key for option in verbs))))
     lines = [
         "# Options",
         "",
         "`dlprof list options` writes this page. In a [scenario](scenarios.md) and in",
         "[Python](python-api.md) an option has the same name with underscores: `sample_ms`.",
     ]
-    for panel in every.PANELS:
+    for panel in options.PANELS:
         lines += ["", f"## {panel}", "", "| option | default | meaning | verbs |"]
         lines += ["|---|---|---|---|"]
-        options = [option for option in verbs if option.panel == panel]
-        for option in sorted(options, key=lambda one: order.index(one.key)):
+        panel_options = [option for option in verbs if option.panel == panel]
+        for option in sorted(panel_options, key=lambda option: order.index(option.key)):
             lines.append(_row(option, verbs[option]))
     return "\n".join(lines) + "\n"
 
@@ -138,11 +137,11 @@ def _sessions() -> str:
     """Return a line for each kept session, with the number that names it on the command line."""
     from dlprof.runner import session_file
 
-    kept = state.kept_sessions()
-    if not kept:
+    files = state.kept_sessions()
+    if not files:
         return "No session is kept: dlprof run keeps one.\n"
     rows = []
-    for number, path in enumerate(kept, start=1):
+    for number, path in enumerate(files, start=1):
         try:
             command = shlex.join(("dlprof", *session_file.load(path).command))
         except SessionError:
@@ -153,7 +152,7 @@ def _sessions() -> str:
         rows.append((str(number), f"{age} ago{side}", command))
     room = width() - len("session") - max(len(row[1]) for row in rows) - 6
     fitted = [(*row[:2], clean(row[2], room)) for row in rows]
-    folder = clean(str(kept[0].parent))
+    folder = clean(str(files[0].parent))
     table = _tabled(("session", "age", "command"), fitted)
     return f"{table}\n`dlprof report 2` prints session 2.\nThe files are in {folder}.\n"
 

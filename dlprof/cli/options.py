@@ -51,11 +51,13 @@ def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None
             raw = {key: None if value in ([], ()) else value for key, value in raw.items()}
             verb(**arguments, given=Given(wanted, raw))
 
-        own = dict(inspect.signature(verb, eval_str=True).parameters)
-        del own["given"]
-        every = [*own.values(), *map(_parameter, wanted)]
-        called.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
-        called.__annotations__ = {one.name: one.annotation for one in every}
+        parameters = dict(inspect.signature(verb, eval_str=True).parameters)
+        del parameters["given"]
+        all_parameters = [*parameters.values(), *map(_parameter, wanted)]
+        called.__signature__ = inspect.Signature(all_parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {
+            parameter.name: parameter.annotation for parameter in all_parameters
+        }
         called.options = wanted  # type: ignore[attr-defined]
         return called
 
@@ -111,14 +113,16 @@ class Given:
 
         Raises :class:`UsageError`.
         """
-        own = next((one for one in self.options if one.key == option.key), option)
-        raw = self.raw.get(own.key)
-        return own.initial if raw is None else read_value(own, raw, own.name)
+        declared = next(
+            (candidate for candidate in self.options if candidate.key == option.key), option
+        )
+        raw = self.raw.get(declared.key)
+        return declared.initial if raw is None else read_value(declared, raw, declared.name)
 
     @cached_property
     def values(self) -> Mapping[str, Any]:
         """The values of the options that were given. Raises :class:`UsageError`."""
-        known = {one.key: one for one in self.options}
+        known = {option.key: option for option in self.options}
         return options.read({key: self.raw[key] for key in known}, typed=True, known=known)
 
     def settled(self, preset: Mapping[str, Any] | None = None) -> dict[str, Any]:

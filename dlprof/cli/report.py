@@ -6,11 +6,11 @@ from dlprof.cli.options import Given, SessionFile, takes
 from dlprof.cli.streams import session_name
 from dlprof.cli.trace import CHROME
 from dlprof.errors import UsageError
-from dlprof.runner import options as every
+from dlprof.runner import options
 from dlprof.runner.files import begins_as
 
 
-@takes(every.FAIL_ON, every.FULL, *every.REPORTS[1:], CHROME)
+@takes(options.FAIL_ON, options.FULL, *options.REPORTS[1:], CHROME)
 def report(session: SessionFile, *, given: Given) -> None:
     """Print the report of a session again, or write it in another form."""
     from dlprof.tracer.rows import SCHEMA as TRACE

@@ -14,7 +14,7 @@ import typer
 from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import show
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
-from dlprof.runner import options as every
+from dlprof.runner import options
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, frameworks_on, inspect_interpreter, pairs_named
 from dlprof.runner.options import Option, Switch, Text
@@ -23,7 +23,7 @@ from dlprof.runner.request import Request, make_request
 
 PRODUCER = typer.Argument(help="The framework that owns the array; several with commas between.")
 CONSUMER = typer.Argument(help="The framework that takes it in; several as well.")
-WHAT = typer.Argument(
+SUBJECT = typer.Argument(
     metavar="PRODUCER|SCENARIO",
     help="The framework that owns the array (several with commas between), or a scenario file.",
 )
@@ -31,17 +31,17 @@ DRY_RUN = Option(
     "dry_run",
     Switch(),
     "Print what would be measured, and measure nothing.",
-    every.OUTPUT,
+    options.OUTPUT,
     default=False,
 )
 
 
 @takes(
-    *(*every.RUN, every.TOGETHER, every.FAIL_ON),
-    *(every.SESSION, every.FULL, DRY_RUN, *every.REPORTS),
+    *(*options.RUN, options.TOGETHER, options.FAIL_ON),
+    *(options.SESSION, options.FULL, DRY_RUN, *options.REPORTS),
 )
 def run(
-    what: Annotated[str | None, WHAT] = None,
+    subject: Annotated[str | None, SUBJECT] = None,
     consumer: Annotated[str | None, CONSUMER] = None,
     *,
     given: Given,
@@ -52,15 +52,15 @@ def run(
     """
     from dlprof.cli.measure import measure
 
-    if what is not None and consumer is None and {".", "/"} & set(what):
+    if subject is not None and consumer is None and {".", "/"} & set(subject):
         from dlprof.measuring.scenario import read, sweep
 
-        found = sweep(read(Path(what)), given.values, inspect_interpreter)
+        found = sweep(read(Path(subject)), given.values, inspect_interpreter)
         measure(found.request, found.catalog, given)
         return
-    if what is None or consumer is None:
+    if subject is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
-    request, catalog = _pairs_request(given.settled(), "run", what, consumer)
+    request, catalog = _pairs_request(given.settled(), "run", subject, consumer)
     measure(request, catalog, given)
 
 
@@ -80,9 +80,9 @@ def _pairs_request(
 
 
 @takes(
-    *(every.DEVICES, every.PATHS, every.SETUP, every.TIMEOUT),
-    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.FULL),
-    *(every.JSON, every.HTML, every.MARKDOWN, every.JUNIT, every.GITHUB),
+    *(options.DEVICES, options.PATHS, options.SETUP, options.TIMEOUT),
+    *(options.FAIL_ON, *options.INTERPRETER, options.SESSION, options.FULL),
+    *(options.JSON, options.HTML, options.MARKDOWN, options.JUNIT, options.GITHUB),
 )
 def survey(
     producer: Annotated[str, PRODUCER],
@@ -105,11 +105,11 @@ def survey(
 
 
 @takes(
-    *(*every.AXES, *every.HOW),
+    *(*options.AXES, *options.HOW),
     # A matrix has hundreds of cases; its question is which way, not the last percent.
-    replace(every.SAMPLE_MS, default=20.0),
-    replace(every.DIAGNOSE, meaning="only on a simulated device"),
-    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS),
+    replace(options.SAMPLE_MS, default=20.0),
+    replace(options.DIAGNOSE, meaning="only on a simulated device"),
+    *(options.FAIL_ON, *options.INTERPRETER, options.SESSION, options.FULL, *options.REPORTS),
 )
 def matrix(*, given: Given) -> None:
     """Measure every installed framework with every other."""
@@ -126,9 +126,9 @@ def matrix(*, given: Given) -> None:
     measure(make_request(values, pairs, ("matrix",)), catalog, given)
 
 
-SETUP = replace(every.SETUP, short="-s", metavar="CODE", help="Makes the array.")
+SETUP = replace(options.SETUP, short="-s", metavar="CODE", help="Makes the array.")
 DEVICES = replace(
-    every.DEVICES,
+    options.DEVICES,
     help="The array's device; simulated gives its setup a CUDA device without a GPU.",
     meaning="where the setup makes it",
 )
@@ -136,15 +136,15 @@ SOURCE = Option(
     "source",
     Text(),
     "The array.",
-    every.ARRAYS,
+    options.ARRAYS,
     metavar="NAME",
     meaning="the only one in the statement",
 )
 
 
 @takes(
-    *(SOURCE, SETUP, DEVICES, *every.TIMED, every.FAIL_ON),
-    *(every.SESSION, every.FULL, *every.REPORTS),
+    *(SOURCE, SETUP, DEVICES, *options.TIMED, options.FAIL_ON),
+    *(options.SESSION, options.FULL, *options.REPORTS),
 )
 def time(
     statement: Annotated[str, typer.Argument(help="One expression: the conversion.")],
@@ -161,7 +161,7 @@ def time(
 
     Outputs.parse(given.raw)  # before code of the user runs
     values = given.settled()
-    if values["devices"] != (every.DEVICES.default,) and not simulated_in(values["devices"]):
+    if values["devices"] != (options.DEVICES.default,) and not simulated_in(values["devices"]):
         raise UsageError(
             f"--device {', '.join(values['devices'])}: the setup makes the array where it likes;"
             " only simulated changes what it finds"
@@ -173,13 +173,13 @@ def time(
 
 
 PLACES = replace(
-    every.DEVICES,
+    options.DEVICES,
     help="Where to plant: cpu, cuda or simulated.",
     meaning="on the host, and on a GPU where there is one",
 )
 
 
-@takes(PLACES, every.PYTHON)
+@takes(PLACES, options.PYTHON)
 def selftest(*, given: Given) -> None:
     """Plant known faults on this machine and report which are found."""
     from dlprof.measuring import selftest as planting

@@ -25,10 +25,10 @@ def session(text: str) -> Path:
     if text == LAST:
         return state.last_session()
     if text.isascii() and text.isdecimal() and not Path(text).exists():
-        kept = state.kept_sessions()
-        if not 1 <= int(text[:9]) <= len(kept):
+        sessions = state.kept_sessions()
+        if not 1 <= int(text[:9]) <= len(sessions):
             raise UsageError(f"there is no session {text}: dlprof list sessions lists them")
-        return kept[int(text) - 1]
+        return sessions[int(text) - 1]
     return files.STDIN if text == "-" else Path(text)
 
 

@@ -10,7 +10,7 @@ import typer
 from dlprof.cli.options import Given, SessionFile, takes
 from dlprof.cli.streams import complain, say
 from dlprof.errors import UsageError
-from dlprof.runner import options as every
+from dlprof.runner import options
 from dlprof.runner.options import Option, Switch
 from dlprof.text.clean import clean
 
@@ -21,19 +21,19 @@ RUN = Option(
     "run",
     Switch(),
     "Run the reproducer, which is made of the session's text.",
-    every.MEASURING,
+    options.MEASURING,
     default=False,
 )
 SCRIPT = Option(
     "script",
     Switch(),
     "Print only the reproducer, a Python file that shows the finding without dlprof.",
-    every.OUTPUT,
+    options.OUTPUT,
     default=False,
 )
 
 
-@takes(RUN, SCRIPT, replace(every.PYTHON, help="Run it in this interpreter."))
+@takes(RUN, SCRIPT, replace(options.PYTHON, help="Run it in this interpreter."))
 def ticket(
     session: SessionFile,
     finding: Annotated[

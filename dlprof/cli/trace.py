@@ -14,8 +14,7 @@ import typer
 from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import color, complain, session_name, width
 from dlprof.errors import FindingsFailed, UsageError
-from dlprof.runner import options as every
-from dlprof.runner import state
+from dlprof.runner import options, state
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.interrupts import uninterrupted
 from dlprof.runner.options import Option, Several, Switch, Text
@@ -44,7 +43,7 @@ AS_MODULE = Option(
     "as_module",
     Switch(),
     "Run a module, as python -m does.",
-    every.MEASURING,
+    options.MEASURING,
     default=False,
     flag="-m",
 )
@@ -52,39 +51,39 @@ INCLUDE = Option(
     "include",
     Several(commas=True),
     "Count lines of this installed package as the program's own.",
-    every.MEASURING,
+    options.MEASURING,
     metavar="PACKAGE",
 )
 DEVICE = replace(
-    every.DEVICES,
+    options.DEVICES,
     flag="--device",
     kind=Text(_simulated),
     help="Run the program on a simulated CUDA device: simulated, or simulated:2 for two.",
-    panel=every.MEASURING,
+    panel=options.MEASURING,
     default=None,
 )
 FAIL_ON = replace(
-    every.FAIL_ON,
+    options.FAIL_ON,
     kind=Several(commas=True, join=_faults),
     help="Exit code 1 if a line does this that is not allowed: copy, wait or device-crossing.",
     metavar="WHAT",
 )
-JSON = replace(every.JSON, help="Write the trace as JSON; - prints it.")
+JSON = replace(options.JSON, help="Write the trace as JSON; - prints it.")
 CHROME = Option(
     "chrome",
     Text(),
     "Write each conversion for Perfetto, speedscope or chrome://tracing; - prints it.",
-    every.OUTPUT,
+    options.OUTPUT,
     metavar="FILE|-",
 )
-OUTPUT = replace(every.SESSION, help="Keep the trace here.")
+OUTPUT = replace(options.SESSION, help="Keep the trace here.")
 FEW = 3
 """Lines that the last message names; the table has all."""
 
 
 @takes(
     *(AS_MODULE, INCLUDE, DEVICE, FAIL_ON),
-    *(every.FULL, OUTPUT, JSON, every.HTML, every.MARKDOWN, CHROME),
+    *(options.FULL, OUTPUT, JSON, options.HTML, options.MARKDOWN, CHROME),
 )
 def trace(
     program: Annotated[
@@ -110,15 +109,15 @@ def trace(
         simulated=given[DEVICE] or 0,
     )
     path = given.output or state.default_path(state.TRACE)
-    found = tracing.trace(command)
+    result = tracing.trace(command)
     with uninterrupted():
-        tracing.write(path, found)
+        tracing.write(path, result)
         state.remember_last(path)
-    document = _document(found, outputs.full, path)
+    document = _document(result, outputs.full, path)
     text = render(document, width(is_error=True), color(is_error=True), outputs.full)
     complain(f"\n{text}", nl=False)
-    _write(found, outputs, path)
-    end(found, words)
+    _write(result, outputs, path)
+    end(result, words)
 
 
 def report_trace(path: Path, given: Given) -> None:
@@ -129,19 +128,19 @@ def report_trace(path: Path, given: Given) -> None:
     unfit = [name for name in ("fail_on", "csv", "parquet", "junit") if given.raw[name]]
     if unfit:
         raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
-    outputs, found = Outputs.parse(given.raw), tracing.load(path)
+    outputs, trace = Outputs.parse(given.raw), tracing.load(path)
     if not outputs.targets and not outputs.github:
-        outputs.print_report(_document(found, outputs.full, path))
-    _write(found, outputs, path)
+        outputs.print_report(_document(trace, outputs.full, path))
+    _write(trace, outputs, path)
 
 
-def _document(found: Trace, full: bool, path: Path) -> Document:
+def _document(trace: Trace, full: bool, path: Path) -> Document:
     from dlprof.report.trace_document import trace_document
 
-    return trace_document(found, full, session_name(path))
+    return trace_document(trace, full, session_name(path))
 
 
-def _write(found: Trace, outputs: Outputs, path: Path) -> None:
+def _write(trace: Trace, outputs: Outputs, path: Path) -> None:
     """Write the forms that are wanted, with all lines. Raises :class:`UsageError`."""
     if not outputs.targets and not outputs.github:
         return
@@ -149,30 +148,33 @@ def _write(found: Trace, outputs: Outputs, path: Path) -> None:
     from dlprof.runner import trace as tracing
 
     texts = {
-        "--json": lambda: [tracing.text(found)],
-        "--chrome": lambda: [chrome(found)],
+        "--json": lambda: [tracing.text(trace)],
+        "--chrome": lambda: [chrome(trace)],
     }
-    outputs.write(_document(found, True, path), texts)
+    outputs.write(_document(trace, True, path), texts)
 
 
-def end(found: Trace, words: Sequence[str]) -> None:
+def end(trace: Trace, words: Sequence[str]) -> None:
     """End as the program ended, or with exit code 1 for a fault that ``--fail-on`` names."""
     from dlprof.report.trace_document import cut_short, place_of
     from dlprof.runner.trace import doubts, faults
 
-    places = {word: [place_of(row) for row in found.rows if word in faults(row)] for word in words}
+    places = {word: [place_of(row) for row in trace.rows if word in faults(row)] for word in words}
     if failed := [word for word in words if places[word]]:
         text = "; ".join(f"{word}: {_few(places[word])}" for word in failed)
         comment = f"# dlprof: allow {', '.join(failed)}"
         raise FindingsFailed(f"--fail-on {text}; a comment '{comment}' accepts a line")
     if words:
-        gaps = [*cut_short(found), *(f"not all is traced of {one}" for one in found.troubles)]
-        unknown = [place_of(row) for row in found.rows if {*words} & {*doubts(row)}]
+        gaps = [
+            *cut_short(trace),
+            *(f"not all is traced of {trouble}" for trouble in trace.troubles),
+        ]
+        unknown = [place_of(row) for row in trace.rows if {*words} & {*doubts(row)}]
         result = "passed" + (f", but unknown for {_few(unknown)}" if unknown else "")
-        if gaps or not found.processes:
+        if gaps or not trace.processes:
             result = f"unknown, as {gaps[0] if gaps else 'no process wrote its conversions'}"
         complain(f"dlprof: --fail-on {','.join(words)}: {result}")
-    code = found.exit_code
+    code = trace.exit_code
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has written one
         if -code != signal.SIGKILL:

@@ -80,7 +80,7 @@ class Pair(NamedTuple):
 
 def match(base: Iterable[Result], head: Iterable[Result]) -> list[Pair]:
     """Pair the cases of both sides."""
-    bases, heads = ({key(one.case): one for one in side} for side in (base, head))
+    bases, heads = ({key(result.case): result for result in side} for side in (base, head))
     return [Pair(bases.get(name), heads.get(name)) for name in dict.fromkeys((*bases, *heads))]
 
 
@@ -152,7 +152,7 @@ class Comparison:
             return "BASE and HEAD have no case in common: they measure different pairs or arrays"
         if any(case.is_measured or case.doubt or case.word in (WORSE, GONE) for case in self.cases):
             return ""
-        reason = next((one for case in self.cases for one in case.reasons if one), "")
+        reason = next((text for case in self.cases for text in case.reasons if text), "")
         return f"no case was measured on both sides: {reason}"
 
     @property
@@ -162,10 +162,10 @@ class Comparison:
             return self.unfinished
         if not self.head.complete and not self.method:
             return "HEAD was stopped before its end"
-        named = self.criteria.words
-        for what, scale in SCALES.items():
-            if named & scale.keys() and not any(what in case.known for case in self.cases):
-                return f"{what} is not known on both sides"
+        verdicts = self.criteria.words
+        for measure, scale in SCALES.items():
+            if verdicts & scale.keys() and not any(measure in case.known for case in self.cases):
+                return f"{measure} is not known on both sides"
         words = {time.word for _, time in self.times}
         if words:
             return "" if {SAME, FASTER, SLOWER, WIDE} & words else "no time could be judged"
@@ -177,11 +177,11 @@ class Comparison:
 def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
     """Return the exit code; ``unsure`` is that of a case that is only UNSURE, or too wide to pass.
 
-    All other doubts were not compared at all: no setting makes a pass of them.
+    A comparison with any other doubt cannot pass, whatever the setting.
     """
     if comparison.nothing:
         return NOTHING
-    expected = {one.verdict for one in comparison.head.expectations}
+    expected = {expectation.verdict for expectation in comparison.head.expectations}
     if comparison.having(*REGRESSIONS) or MISSED in expected:
         return REGRESSION
     if comparison.having(INVALID) or comparison.inconclusive or expected - {MET}:
@@ -199,7 +199,7 @@ def compare(
 ) -> Comparison:
     """Compare all cases of two sessions, which a gate measured ``in_turns``.
 
-    ``decided`` are the words of a gate that looked more than once, by case and measure.
+    ``decided`` are the words from the looks of a gate, by case and measure.
     ``race_looks`` is the number of processes of a gate that looked for a race, if they saw none.
     Sessions of simulated devices have verdicts alone. Raises :class:`UsageError` for criteria of
     their times, and if BASE and HEAD are one measurement.
@@ -217,24 +217,24 @@ def compare(
             raise UsageError(f"--fail-on {measures} needs {NO_TIMES}")
         criteria = replace(criteria, floors=())
     incomparable = "" if in_turns or simulated else refusal(base, head)
-    pairs = match(*(_comparable(one, other) for one, other in ((base, head), (head, base))))
+    pairs = match(*(_comparable(session, other) for session, other in ((base, head), (head, base))))
     times = _times(pairs, criteria, incomparable, decided or {}, in_turns)
     aligned = alignments(base.results), alignments(head.results)
     requested = in_turns or _request(base) == _request(head)
     cases = []
-    for pair, own in zip(pairs, times, strict=True):
+    for pair, case_times in zip(pairs, times, strict=True):
         case, (old, new) = pair.case, pair
         changed: tuple[Change, ...] = ()
         known = frozenset[str]()
         if old is not None and new is not None:
-            of_path = aligned[0].get(case.conversion), aligned[1].get(case.conversion)
+            path_alignment = aligned[0].get(case.conversion), aligned[1].get(case.conversion)
             # Only a gate looks again for a race that one side showed.
-            changed = changes(old, new, of_path, race_looks if in_turns else 1)
+            changed = changes(old, new, path_alignment, race_looks if in_turns else 1)
             known = known_measures(old, new)
         found = Compared(
             case,
             (old.status if old else None, new.status if new else None),
-            own,
+            case_times,
             changed,
             reasons=(_reason(old), _reason(new)),
             requested=requested,
@@ -246,8 +246,8 @@ def compare(
 
 def _comparable(session: Session, other: Session) -> list[Result]:
     """Return the results; those of a survey only if both sessions have one."""
-    both = any(result.case.survey for result in other.results)
-    return [result for result in session.results if both or not result.case.survey]
+    is_surveyed = any(result.case.survey for result in other.results)
+    return [result for result in session.results if is_surveyed or not result.case.survey]
 
 
 def _request(header: Header) -> tuple[object, ...]:
@@ -272,19 +272,19 @@ def _times(
     found: list[dict[str, Time | None]] = []
     samples, words = [], []
     for base, head in pairs:
-        own: dict[str, Time | None] = {}
+        case_times: dict[str, Time | None] = {}
         if base is not None and head is not None and both_measured(base, head):
             for floor in () if head.case.survey else criteria.floors:
                 sample = paired(base, head, floor, in_turns)
                 if why := _why_invalid(base, head, sample) or incomparable:
-                    own[floor.measure] = Time(floor.measure, INVALID, floor, reason=why)
+                    case_times[floor.measure] = Time(floor.measure, INVALID, floor, reason=why)
                     continue
-                own[floor.measure] = None
+                case_times[floor.measure] = None
                 samples.append(sample)
                 words.append(decided.get((key(head.case), floor.measure)))
-        found.append(own)
+        found.append(case_times)
     times = iter(judge(samples, words))
-    return [tuple(time or next(times) for time in own.values()) for own in found]
+    return [tuple(time or next(times) for time in case_times.values()) for case_times in found]
 
 
 def _why_invalid(base: Result, head: Result, sample: Sample) -> str:
@@ -304,8 +304,8 @@ def paired(base: Result, head: Result, floor: Floor, in_turns: bool) -> Sample:
     ]
     if in_turns:
         # In these rounds it was measured again, without the other side.
-        alone = {n for one in (base, head) if one.in_company for n in one.in_company.rounds}
-        sides = [tuple(one for one in side if one.round not in alone) for side in sides]
+        alone = {n for side in (base, head) if side.in_company for n in side.in_company.rounds}
+        sides = [tuple(process for process in side if process.round not in alone) for side in sides]
     return Sample(sides[0], sides[1], floor, _is_stateful(base) or _is_stateful(head), in_turns)
 
 
@@ -333,8 +333,8 @@ def _word(case: Compared, criteria: Criteria) -> tuple[str, str]:
     unknown = [str(change) for change in case.changes if change.direction == LOST]
     if unknown:
         words.add(UNSURE)
-    word = next((one for one in (SLOWER, INVALID, UNSURE, WIDE, FASTER) if one in words), SAME)
-    reasons = [f"{one.measure}: {one.reason}" for one in case.times if one.word == word]
+    word = next((word for word in (SLOWER, INVALID, UNSURE, WIDE, FASTER) if word in words), SAME)
+    reasons = [f"{time.measure}: {time.reason}" for time in case.times if time.word == word]
     return word, "; ".join(reasons + unknown) if word in (INVALID, UNSURE, WIDE) else ""
 
 
@@ -392,26 +392,26 @@ def differences(base: Header, head: Header) -> tuple[Difference, ...]:
     before, after = _facts(base), _facts(head)
     for kind, old in before.items():
         new, absent = after[kind], ABSENT.get(kind)
-        for what in dict.fromkeys((*old, *new)):
-            sides = old.get(what, absent), new.get(what, absent)
+        for name in dict.fromkeys((*old, *new)):
+            sides = old.get(name, absent), new.get(name, absent)
             if None not in sides and sides[0] != sides[1]:
-                found.append(Difference(what, str(sides[0]), str(sides[1]), kind))
+                found.append(Difference(name, str(sides[0]), str(sides[1]), kind))
     if on_one_machine(base.environment, head.environment) is False:
-        ids = [str(one.environment.machine_id) for one in (base, head)]
+        ids = [str(header.environment.machine_id) for header in (base, head)]
         found.append(Difference("machine id", ids[0], ids[1], "machine"))
     return tuple(found)
 
 
 def refusal(base: Header, head: Header) -> str:
     """Return why times of two sessions cannot be compared; empty if they can."""
-    differ = differences(base, head)
+    entries = differences(base, head)
     found = [
-        f"{words}: {', '.join(str(one) for one in differ if one.kind == kind)}"
+        f"{words}: {', '.join(str(entry) for entry in entries if entry.kind == kind)}"
         for kind, words in REFUSED.items()
-        if any(one.kind == kind for one in differ)
+        if any(entry.kind == kind for entry in entries)
     ]
-    is_other = any(one.kind == "machine" for one in differ)
-    if not is_other and on_one_machine(base.environment, head.environment) is None:
+    is_other_machine = any(entry.kind == "machine" for entry in entries)
+    if not is_other_machine and on_one_machine(base.environment, head.environment) is None:
         found.insert(0, "it is not known whether BASE and HEAD were measured on one machine")
     return "; ".join(found)
 

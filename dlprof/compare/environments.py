@@ -88,13 +88,13 @@ class Environments:
     def split_pairs(self, rows: Sequence[Row]) -> Iterator[Environments]:
         """Yield the ``rows`` of each pair, with the columns that have a cell in them."""
         for pair in dict.fromkeys(row.case.pair for row in rows):
-            own = [row for row in rows if row.case.pair == pair]
-            kept = sorted({place for row in own for place in row.cells})
+            pair_rows = [row for row in rows if row.case.pair == pair]
+            places = sorted({place for row in pair_rows for place in row.cells})
             moved = [
-                Row(row.case, {kept.index(place): cell for place, cell in row.cells.items()})
-                for row in own
+                Row(row.case, {places.index(place): cell for place, cell in row.cells.items()})
+                for row in pair_rows
             ]
-            columns = tuple(self.columns[place] for place in kept)
+            columns = tuple(self.columns[place] for place in places)
             yield Environments(columns, tuple(moved), len(moved), self.sessions)
 
     def label(self, column: int) -> str:
@@ -126,24 +126,24 @@ def read_environments(places: Iterable[Path], skipped: Skipped) -> Environments:
         (session.model_copy(update={"results": [], "findings": []}), [*read_cells(session)])
         for session in _sessions(places, skipped)
     ]
-    found.sort(key=lambda one: one[0].created)
+    found.sort(key=lambda entry: entry[0].created)
     names = tuple({name for _, cells in found for case, _ in cells for name in case.pair})
     facts = [_facts(session, names) for session, _ in found]
     columns = sorted(
-        {tuple(one.items()) for one in facts},
+        {tuple(mapping.items()) for mapping in facts},
         key=lambda items: [(name, version_key(value), value) for name, value in sorted(items)],
     )
     rows: dict[Key, Row] = {}
-    for (_, cells), own in zip(found, facts, strict=True):
-        place = columns.index(tuple(own.items()))
+    for (_, cells), mapping in zip(found, facts, strict=True):
+        place = columns.index(tuple(mapping.items()))
         for case, cell in cells:
             rows.setdefault(key(case), Row(case, {})).cells[place] = cell
     if not rows:
         raise UsageError("no session holds a conversion: there is nothing to show")
-    made = tuple(map(dict, columns))
-    ordered = sorted(rows.values(), key=lambda row: not row.differs(made))
-    different = sum(row.differs(made) for row in ordered)
-    return Environments(made, tuple(ordered), different, len(found))
+    environments = tuple(map(dict, columns))
+    ordered = sorted(rows.values(), key=lambda row: not row.differs(environments))
+    different = sum(row.differs(environments) for row in ordered)
+    return Environments(environments, tuple(ordered), different, len(found))
 
 
 def _sessions(places: Iterable[Path], skipped: Skipped) -> Iterator[Session]:

@@ -85,7 +85,7 @@ class Task:
     base: Sweep
     head: Sweep
     criteria: Criteria
-    kept: dict[str, Path]
+    files: dict[str, Path]
     watcher: Watcher
     budget_s: float
     patient: bool = False
@@ -99,7 +99,7 @@ def gate(task: Task) -> tuple[Comparison, bool]:
     """
     budget = Budget(task.budget_s, time.monotonic(), patient=task.patient)
     first, course, suite = _pass(task, budget)
-    second, again, diagnosis_s = None, None, suite.diagnosis_s
+    second, second_course, diagnosis_s = None, None, suite.diagnosis_s
     cases = flagged(first)
     if cases and not course.interrupted:
         # Alone, a conversion that crashed after others in one process would not crash again.
@@ -110,19 +110,21 @@ def gate(task: Task) -> tuple[Comparison, bool]:
             for change in case.changes
         )
         # The diagnosis takes no time from the rounds of the second pass.
-        rest = replace(budget, begun=budget.begun + diagnosis_s)
-        second, again, suite = _pass(task, rest, "-again", None if in_company else cases)
+        remaining = replace(budget, start_s=budget.start_s + diagnosis_s)
+        second, second_course, suite = _pass(
+            task, remaining, "-again", None if in_company else cases
+        )
         diagnosis_s += suite.diagnosis_s
-    method = [_measured_text(course, again, budget.clock() - budget.begun, diagnosis_s)]
+    method = [_measured_text(course, second_course, budget.clock() - budget.start_s, diagnosis_s)]
     if not task.head.request.settings.diagnose:
-        measures = sorted(what.replace("_", " ") for what in set(SCALES) & set(DIAGNOSIS))
+        measures = sorted(measure.replace("_", " ") for measure in set(SCALES) & set(DIAGNOSIS))
         method.append(f"Not compared, for lack of a diagnosis: {', '.join(measures)}.")
-    unfinished = _too_few(course) or first.unfinished
+    unfinished = _budget_reason(course) or first.unfinished
     found = replace(confirmed(first, second), method=tuple(method), unfinished=unfinished)
-    return found, (again or course).interrupted
+    return found, (second_course or course).interrupted
 
 
-def _too_few(course: Course) -> str:
+def _budget_reason(course: Course) -> str:
     """Return why no time could have been called slower, if the time was used up before."""
     times = len(course.words)
     rounds = earliest(times)
@@ -135,15 +137,15 @@ def _too_few(course: Course) -> str:
 
 
 def _pass(
-    task: Task, budget: Budget, again: str = "", only: frozenset[Key] | None = None
+    task: Task, budget: Budget, suffix: str = "", keys: frozenset[Key] | None = None
 ) -> tuple[Comparison, Course, MeasuredSuite]:
     """Measure one pass of all cases, or only of some."""
-    diagnosis_s = (1 - FIRST if again else FIRST) * task.budget_s
-    with _side(task, "base", again) as base, _side(task, "head", again) as head:
-        suite = MeasuredSuite(base, head, task.criteria, task.watcher, only)
+    diagnosis_s = (1 - FIRST if suffix else FIRST) * task.budget_s
+    with _side(task, "base", suffix) as base, _side(task, "head", suffix) as head:
+        suite = MeasuredSuite(base, head, task.criteria, task.watcher, keys)
         task.watcher.start(len(suite.sides) * LOOKS[-1], budget.left_s)
         limit = task.criteria.wide_limit
-        course = run(suite, len(suite.entries), budget, first=not again, wide_limit=limit)
+        course = run(suite, len(suite.entries), budget, first=not suffix, wide_limit=limit)
         if not course.interrupted:
             try:
                 suite.diagnose(Budget(diagnosis_s, budget.clock(), budget.clock))
@@ -160,7 +162,7 @@ def _pass(
 
 
 @contextmanager
-def _side(task: Task, name: str, again: str) -> Iterator[Side]:
+def _side(task: Task, name: str, suffix: str) -> Iterator[Side]:
     """Open a side of a task, to be measured: ``base`` or ``head``."""
     sweep = task.head if name == "head" else task.base
     settings = replace(
@@ -169,7 +171,7 @@ def _side(task: Task, name: str, again: str) -> Iterator[Side]:
     measurement = Measurement(
         replace(sweep.request, settings=settings),
         sweep.catalog,
-        task.kept[f"{name}{again}"],
+        task.files[f"{name}{suffix}"],
         SideWatcher(name.upper(), task.watcher),
     )
     with closing(measurement), measurement.running() as runner:
@@ -204,36 +206,36 @@ def confirmed(first: Comparison, second: Comparison | None) -> Comparison:
     return replace(first, cases=tuple(cases))
 
 
-def _confirmed(case: Compared, again: Compared | None, criteria: Criteria) -> Compared:
-    later = again.changes if again is not None else ()
+def _confirmed(case: Compared, repeat: Compared | None, criteria: Criteria) -> Compared:
+    later = repeat.changes if repeat is not None else ()
     failed = [change for change in later if criteria.fails(change)]
-    times = tuple(_time(time, again) if time.word == SLOWER else time for time in case.times)
+    times = tuple(_time(time, repeat) if time.word == SLOWER else time for time in case.times)
     changes: list[Change] = []
-    once: list[Change] = []
+    unconfirmed: list[Change] = []
     for change in case.changes:
         # The second pass may see another change for the worse in its place.
         in_both = any(
             other.what == change.what and (other.after == change.after or other in failed)
             for other in later
         )
-        (changes if in_both or not criteria.fails(change) else once).append(change)
+        (changes if in_both or not criteria.fails(change) else unconfirmed).append(change)
     known = {change.what for change in case.changes}
-    once += [change for change in failed if change.what not in known]
-    for change in once:
+    unconfirmed += [change for change in failed if change.what not in known]
+    for change in unconfirmed:
         after = f"{change.after} (seen in one pass only)"
         changes.append(replace(change, after=after, direction=LOST, severity="info"))
     # A crash in one pass does not pass whatever --unsure says.
-    crashes = [str(change) for change in once if change.is_crash]
+    crashes = [str(change) for change in unconfirmed if change.is_crash]
     doubt = f"{crashes[0]} in one of two passes" if crashes else case.doubt
     return judged(replace(case, times=times, changes=tuple(changes), doubt=doubt), criteria)
 
 
-def _time(first: Time, again: Compared | None) -> Time:
+def _time(first: Time, repeat: Compared | None) -> Time:
     """Return what is SLOWER in the first pass, with the word that both passes give it.
 
     If the second pass does not refute it, it is INVALID: no option makes a pass of it.
     """
-    seconds = [one for one in (again.times if again else ()) if one.measure == first.measure]
+    seconds = [time for time in (repeat.times if repeat else ()) if time.measure == first.measure]
     if not seconds:
         reason = f"{_ratio(first)} times as long, and not measured again"
         return replace(first, word=INVALID, reason=reason)
@@ -296,8 +298,8 @@ def alternate(first: Player, second: Player) -> None:
         first.step()
         second.step()
         while first.position is not None and second.position is not None:
-            behind = min(first.position, second.position)
-            players = [one for one in (first, second) if one.position == behind]
+            position = min(first.position, second.position)
+            players = [player for player in (first, second) if player.position == position]
             calls = _common_calls(players)
             for player in players:
                 player.step(calls)
@@ -315,7 +317,7 @@ def _common_calls(players: Sequence[Player]) -> int | None:
     """
     if len(players) == 1:
         return None
-    few, many = min(one.calls for one in players), max(one.calls for one in players)
+    few, many = min(player.calls for player in players), max(player.calls for player in players)
     return many if 0 < many <= FAR * few else None
 
 
@@ -332,11 +334,11 @@ class Side:
         results = self.measurement.results()
         return {name: results[number] for name, number in self.numbers.items()}
 
-    def session(self, only: Collection[Key] | None) -> Session:
-        """Return the session so far, with ``only`` some of the cases."""
+    def session(self, keys: Collection[Key] | None) -> Session:
+        """Return the session so far, with the cases of ``keys`` alone; None for all."""
         self.measurement.stop_with(self.runner, complete=False)
         session = self.measurement.session()
-        results = [one for one in session.results if only is None or key(one.case) in only]
+        results = [result for result in session.results if keys is None or key(result.case) in keys]
         return session.model_copy(update={"results": results})
 
 
@@ -355,7 +357,7 @@ class SideWatcher(Watcher):
 class MeasuredSuite:
     """The cases of two sides, as :mod:`dlprof.compare.gate_rounds` measures them.
 
-    ``only`` are the cases to be measured; None for all. ``entries`` are the times to be judged;
+    ``keys`` are the cases to be measured; None for all. ``entries`` are the times to be judged;
     without any, one round shows the verdicts. ``undiagnosed`` are the cases for which the diagnosis
     had no time.
     """
@@ -364,7 +366,7 @@ class MeasuredSuite:
     head: Side
     criteria: Criteria
     watcher: Watcher
-    only: Collection[Key] | None = None
+    keys: Collection[Key] | None = None
     diagnosis_s: float = field(default=0.0, init=False)
     undiagnosed: set[Key] = field(default_factory=set, init=False)
     race_looks: int = field(default=RACE_LOOKS, init=False)
@@ -372,15 +374,15 @@ class MeasuredSuite:
     entries: list[tuple[Key, Floor]] = field(init=False)
 
     def __post_init__(self) -> None:
-        both = [name for name in self._chosen(self.head) if name in self.base.numbers]
-        self.entries = [(name, floor) for name in both for floor in self.criteria.floors]
+        names = [name for name in self._chosen_names(self.head) if name in self.base.numbers]
+        self.entries = [(name, floor) for name in names for floor in self.criteria.floors]
 
     @property
     def sides(self) -> tuple[Side, Side]:
         return (self.base, self.head)
 
-    def _chosen(self, side: Side) -> list[Key]:
-        return [name for name in side.numbers if self.only is None or name in self.only]
+    def _chosen_names(self, side: Side) -> list[Key]:
+        return [name for name in side.numbers if self.keys is None or name in self.keys]
 
     def measure(self, round_: int, cases: frozenset[int]) -> None:
         """One round: two sides in turns, A B, and in every other round B A. All import first."""
@@ -406,7 +408,7 @@ class MeasuredSuite:
         """
         names = {self.entries[case][0] for case in cases}
         if round_ == 0:
-            names |= {name for side in self.sides for name in self._chosen(side)}
+            names |= {name for side in self.sides for name in self._chosen_names(side)}
         pairs = [
             (self.base.numbers.get(name), self.head.numbers.get(name))
             for name in dict.fromkeys([*self.base.numbers, *self.head.numbers])
@@ -435,17 +437,17 @@ class MeasuredSuite:
         Paths that were a view on one side and a copy on the other come first, whatever the limit:
         that may depend on the address of the array, which is chance.
         """
-        begun = limit.clock()
-        numbers = self._differing()
+        start_s = limit.clock()
+        numbers = self._differing_cases()
         for side in self.sides:
             if numbers:
                 side.runner.diagnose({side.numbers[name] for name in numbers}, lambda: False)
         for place, side in enumerate(self.sides, 1):
             if side.measurement.request.settings.diagnose:
                 is_over = partial(limit.is_over, place / len(self.sides))
-                named = {side.numbers[name]: name for name in self._chosen(side)}
-                skipped = side.runner.diagnose(set(named), is_over)
-                self.undiagnosed |= {named[number] for number in skipped}
+                names_by_number = {side.numbers[name]: name for name in self._chosen_names(side)}
+                skipped = side.runner.diagnose(set(names_by_number), is_over)
+                self.undiagnosed |= {names_by_number[number] for number in skipped}
         self.undiagnosed &= self.base.numbers.keys() & self.head.numbers.keys()
         for look in range(RACE_LOOKS - 1):
             unequal = self._unequal_races()
@@ -454,40 +456,40 @@ class MeasuredSuite:
                 break
             for side, names in unequal.items():
                 side.runner.look_again({side.numbers[name] for name in names}, RACE, look)
-        self.diagnosis_s = limit.clock() - begun
+        self.diagnosis_s = limit.clock() - start_s
 
-    def _both(self) -> Iterator[tuple[Key, tuple[Result, Result]]]:
+    def _shared_results(self) -> Iterator[tuple[Key, tuple[Result, Result]]]:
         """Yield the cases that both sides measure, with their results."""
         base, head = (side.by_name() for side in self.sides)
-        for name in self._chosen(self.head):
+        for name in self._chosen_names(self.head):
             if name in base:
                 yield name, (base[name], head[name])
 
     def _unequal_races(self) -> dict[Side, set[Key]]:
         """Return the cases in which one side saw an early write, by the side that did not."""
         found: dict[Side, set[Key]] = {}
-        for name, results in self._both():
+        for name, results in self._shared_results():
             words = [{word for word, _ in all_looks(result.early_write)} for result in results]
             for side, own, other in zip(self.sides, words, reversed(words), strict=True):
                 if own == {"safe"} and "unsafe" in other:
                     found.setdefault(side, set()).add(name)
         return found
 
-    def _differing(self) -> set[Key]:
+    def _differing_cases(self) -> set[Key]:
         """Return all cases of the paths that one side found a view and the other a copy."""
-        both = dict(self._both())
+        shared = dict(self._shared_results())
         paths = {
             head.case.conversion
-            for base, head in both.values()
+            for base, head in shared.values()
             if base.ownership is not None
             and head.ownership is not None
             and base.ownership.verdict != head.ownership.verdict
         }
-        return {name for name, (_, head) in both.items() if head.case.conversion in paths}
+        return {name for name, (_, head) in shared.items() if head.case.conversion in paths}
 
     def comparison(self, course: Course) -> Comparison:
         """Return what was found, with the words of the looks."""
         words = zip(self.entries, course.words, strict=True)
         decided = {(name, floor.measure): word for (name, floor), word in words}
-        base, head = (side.session(self.only) for side in self.sides)
+        base, head = (side.session(self.keys) for side in self.sides)
         return compare(base, head, self.criteria, True, decided, self.race_looks)

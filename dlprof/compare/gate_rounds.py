@@ -148,24 +148,24 @@ class Suite(Protocol):
 
 @dataclass(frozen=True)
 class Budget:
-    """The time for all rounds, in s, from ``begun`` on.
+    """The time for all rounds, in s, from ``start_s`` on.
 
     A ``patient`` budget, which the user did not name, lasts until a time can be called slower.
     """
 
     seconds: float
-    begun: float
+    start_s: float
     clock: Callable[[], float] = time.monotonic
     patient: bool = False
 
     def is_over(self, share: float, within_s: float = 0.0) -> bool:
         """Whether this share of it will be used up ``within_s`` seconds."""
-        return self.clock() + within_s >= self.begun + share * self.seconds
+        return self.clock() + within_s >= self.start_s + share * self.seconds
 
     @property
     def left_s(self) -> float:
         """The remaining time, never negative."""
-        return max(self.begun + self.seconds - self.clock(), 0.0)
+        return max(self.start_s + self.seconds - self.clock(), 0.0)
 
 
 def run(
@@ -180,10 +180,10 @@ def run(
     course = Course((UNSURE,) * cases)
     try:
         while not course.stopped:
-            begun = budget.clock()
+            start_s = budget.clock()
             suite.measure(course.rounds, _unfinished(course, suite))
             course.rounds += 1
-            course.round_s = budget.clock() - begun
+            course.round_s = budget.clock() - start_s
             if course.rounds == course.next_look:
                 course.look(suite.samples())
                 course.give_up(suite.samples(), wide_limit)

@@ -153,7 +153,7 @@ def difference(base: Process, head: Process) -> float:
     after the other, and by 0.8 to 5 % when they took their samples in turns on one processor.
     """
     count = min(len(base.samples_ns), len(head.samples_ns))
-    before, after = (list(map(math.log, one.samples_ns[:count])) for one in (base, head))
+    before, after = (list(map(math.log, process.samples_ns[:count])) for process in (base, head))
     if base.many_calls and head.many_calls:
         return statistics.median(new - old for old, new in zip(before, after, strict=True))
     fastest = max(1, count // FASTEST)
@@ -374,13 +374,13 @@ def decide(
     slower = holm([proof.slower for proof in proofs])
     faster = holm([proof.faster for proof in proofs])
     words = []
-    for proof, up, down in zip(proofs, slower, faster, strict=True):
+    for proof, slower_chance, faster_chance in zip(proofs, slower, faster, strict=True):
         if proof.same <= same_level:
             words.append(SAME)
-        elif up <= level:
+        elif slower_chance <= level:
             words.append(SLOWER)
         else:
-            words.append(FASTER if down <= faster_level else UNSURE)
+            words.append(FASTER if faster_chance <= faster_level else UNSURE)
     return words
 
 
@@ -418,8 +418,8 @@ def _judge_turns(sample: Sample, word: str, level: float) -> Time:
     if interval[0] > 0 or interval[1] < 0:
         reason = f"{'slower' if interval[0] > 0 else 'faster'}, but not surely by enough"
     found = replace(found, reason=f"{reason}: {len(sample.differences)} rounds")
-    most = sample.bound(bound_level(len(sample.head)))
-    return found if most is None else replace(found, word=WIDE, bound=math.exp(most))
+    bound = sample.bound(bound_level(len(sample.head)))
+    return found if bound is None else replace(found, word=WIDE, bound=math.exp(bound))
 
 
 def _judge_sessions(sample: Sample) -> Time:

@@ -27,10 +27,10 @@ WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
 STATUS = "status"
 
 RACE = "early_write"
-"""The measure that sees a race now and then: to have seen it once is to know of it."""
+"""A race shows only in some processes, so one process is enough to prove it."""
 RACE_LOOKS = 6
-"""Processes without a race that show that there is none. Equal code of JAX was unsafe on one side
-alone in 1 to 5 of 15 paths, with one look at each."""
+"""Processes without a race that are needed to call a path safe. With one look at each path, equal
+code of JAX was unsafe on one side alone in 1 to 5 of 15 paths."""
 NOT_SEEN = "safe in too few looks"
 
 SKIPPED = "skipped"
@@ -146,7 +146,7 @@ def known_measures(base: Result, head: Result) -> frozenset[str]:
     if not both_measured(base, head):
         return frozenset()
     known = [_states(CaseView(0, result)).keys() for result in (base, head)]
-    return frozenset(what for what in SCALES if what in known[0] and what in known[1])
+    return frozenset(measure for measure in SCALES if measure in known[0] and measure in known[1])
 
 
 def _status_changes(base: Result, head: Result) -> Iterator[Change]:
@@ -168,10 +168,10 @@ def _status_word(result: Result) -> str:
     return CRASHED_IN_COMPANY
 
 
-def _directed(what: str, old: str, new: str, badness: int, worst: str = "") -> Change:
+def _directed(measure: str, old: str, new: str, badness: int, worst: str = "") -> Change:
     """Return a change that is worse if ``badness`` is positive, and better if it is negative."""
     direction = WORSE if badness > 0 else BETTER if badness < 0 else OTHER
-    return Change(what, old, new, direction, worst=worst)
+    return Change(measure, old, new, direction, worst=worst)
 
 
 class State(NamedTuple):
@@ -196,49 +196,49 @@ def _measure_changes(base: Result, head: Result, aligned: Aligned) -> Iterator[C
         old_states.pop(crash.what, None)
         yield crash
     copies_more = False
-    for what, was in old_states.items():
-        if what in new_states:
-            now = new_states[what]
-            badness = now.badness - was.badness
-            is_chance = what in BY_CHANCE and badness == 0
-            if was.word == now.word or is_chance or (what == ALIGNMENT and copies_more):
+    for measure, old in old_states.items():
+        if measure in new_states:
+            new = new_states[measure]
+            badness = new.badness - old.badness
+            is_chance = measure in BY_CHANCE and badness == 0
+            if old.word == new.word or is_chance or (measure == ALIGNMENT and copies_more):
                 continue
-            copies_more |= what == "ownership" and badness > 0
-            yield _directed(what, was.word, now.word, badness, now.worst)
-        elif what in (*SCALES, PEAK):
-            new = getattr(head, what)
-            if new is not None and (what != PEAK or not new.says("ok")):
-                yield Change(what, was.word, new.verdict, LOST)
+            copies_more |= measure == "ownership" and badness > 0
+            yield _directed(measure, old.word, new.word, badness, new.worst)
+        elif measure in (*SCALES, PEAK):
+            verdict = getattr(head, measure)
+            if verdict is not None and (measure != PEAK or not verdict.says("ok")):
+                yield Change(measure, old.word, verdict.verdict, LOST)
 
 
 def _crashes(base: Result, head: Result) -> Iterator[Change]:
     """Yield instruments of the diagnosis in which HEAD's worker crashed, and BASE's did not."""
-    for what in DIAGNOSIS:
-        old, new = getattr(base, what), getattr(head, what)
+    for measure in DIAGNOSIS:
+        old, new = getattr(base, measure), getattr(head, measure)
         if old is None or new is None or old.verdict == "unknown":
             continue
         if new.verdict == "unknown" and new.evidence.worker == CRASHED:
-            yield Change(what, old.verdict, CRASHED, WORSE)
+            yield Change(measure, old.verdict, CRASHED, WORSE)
 
 
 def _depends_on_address(before: CaseView, after: CaseView) -> bool:
     """Whether the address of the array decides between view and copy on both sides, by chance."""
-    both = {"view", "copy"}
+    view_or_copy = {"view", "copy"}
     words = {word for known in (before, after) for word, _ in known.kinds}
-    return words <= both <= before.words_by_address & after.words_by_address
+    return words <= view_or_copy <= before.words_by_address & after.words_by_address
 
 
 def _states(case: CaseView) -> dict[str, State]:
     """Return the known verdicts of a case by measure."""
     result, found = case.result, dict[str, State]()
     is_promised = case.promise == "copy"
-    for what, plain in SCALES.items():
-        scale = PROMISED_COPY if what == "ownership" and is_promised else plain
-        verdict = getattr(result, what)
+    for measure, plain in SCALES.items():
+        scale = PROMISED_COPY if measure == "ownership" and is_promised else plain
+        verdict = getattr(result, measure)
         if words := [word for word, _ in all_looks(verdict) if word in scale]:
             worst = max(words, key=scale.__getitem__)
             word = f"{VARIES} (at worst {worst})" if verdict.verdict == VARIES else verdict.verdict
-            found[what] = State(word, scale[worst], worst)
+            found[measure] = State(word, scale[worst], worst)
     if case.result_device is not None:
         found["device of the result"] = State(case.result_device, not case.stays_on_device)
     if (arrays := case.peak_arrays) is not None and not LEAN_ARRAYS < arrays < AMPLIFIED_ARRAYS:
@@ -260,9 +260,9 @@ def _states(case: CaseView) -> dict[str, State]:
 class Criteria:
     """The criteria of a regression.
 
-    Without ``floors`` no time is. A change for the worse is one by its severity or by its word.
-    A conversion that is gone, refused or crashes is one whatever the criteria say. A time that is
-    WIDE passes if it is slower by ``wide_limit`` at most (0.25 is 25 %) and not likely slower.
+    Without ``floors``, times are not judged. A change for the worse counts by its severity or by
+    its word. A conversion that is gone, refused or crashed always counts. A time that is WIDE
+    passes if it is slower by ``wide_limit`` at most (0.25 is 25 %) and not likely slower.
     """
 
     floors: tuple[Floor, ...] = (Floor(),)
@@ -273,21 +273,21 @@ class Criteria:
     @property
     def need_diagnosis(self) -> bool:
         """Whether a verdict of the diagnosis may be a regression."""
-        found = {word for what in DIAGNOSIS for word in SCALES.get(what, ())}
+        found = {word for measure in DIAGNOSIS for word in SCALES.get(measure, ())}
         return bool(self.severities or self.words & found)
 
     def fails(self, change: Change) -> bool:
         """Whether a change of verdict is a regression.
 
-        So is a crash of the measure that could have found a verdict which is named.
+        A crash of a measure is one if the criteria name a verdict of that measure.
         """
         if change.direction != WORSE:
             return False
-        named = {change.worst}
+        change_words = {change.worst}
         if change.after == CRASHED:
-            named |= set(SCALES.get(change.what, ()))
+            change_words |= set(SCALES.get(change.what, ()))
         severe = change.what == STATUS or change.severity in self.severities
-        return severe or not self.words.isdisjoint(named)
+        return severe or not self.words.isdisjoint(change_words)
 
     def passes(self, time: Time) -> bool:
         """Whether a time that is WIDE passes.
