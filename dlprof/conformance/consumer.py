@@ -76,7 +76,7 @@ def shares(framework: Any, x: Any, source: Source) -> bool:
 def released(source: Source) -> None:
     """See that the deleter was called once for each capsule; a framework may need a moment.
 
-    A capsule that was not consumed calls it when it is dropped.
+    An unconsumed capsule calls it when it is dropped.
     """
     unused = sum(capsule_name(capsule) not in USED.values() for capsule, *_ in source.capsules)
     end = time.monotonic() + PATIENCE_S

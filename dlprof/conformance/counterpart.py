@@ -73,8 +73,8 @@ class Source:
     """An array with a standard ``__dlpack__``, which notes the arguments of each call.
 
     The dtype is type code, bits and lanes. The data begin ``shift`` bytes after a page. Without
-    ``strides`` the pointer is NULL, and so is that of the data without ``numbers``. With ``only``
-    each capsule has this name. Other keywords than ``keywords`` raise a TypeError.
+    ``strides`` their pointer is NULL. Without ``numbers`` the data pointer is NULL. If ``only`` is
+    given, every capsule has this name. Keywords outside ``keywords`` raise a TypeError.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the fields of dlpack.h

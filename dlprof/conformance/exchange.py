@@ -60,7 +60,7 @@ def called(function: Any, kinds: Any, *arguments: Any) -> None:
 
 
 def allocated(x: Any, source: Source) -> tuple[int, Any, list[str]]:
-    """Return the code, the address and the errors of a tensor like that of our source."""
+    """Return the code, the address and the errors of a tensor like our source's."""
     errors: list[str] = []
     out = ctypes.c_void_p()
     set_error = SetError(lambda _, kind, message: errors.append(f"{kind!r} {message!r}"))

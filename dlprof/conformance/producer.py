@@ -262,7 +262,7 @@ def gives_view(framework: Any) -> None:
 
 
 def same_memory(framework: Any, **keywords: Any) -> None:
-    """See that two capsules have one memory, and do not say that it is a copy."""
+    """See that two capsules share memory and are not marked as copies."""
     x = framework.make("C")
     first, second = (exported(framework, x, **keywords) for _ in range(2))
     if first_address(first) != first_address(second):

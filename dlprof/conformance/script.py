@@ -152,7 +152,7 @@ def array_text(probe: Probe, kind: str) -> str:
 
 
 def script(check: Check, bound: Binding, version: str = "") -> str:
-    """Return the text of the script. ``version`` is that of the framework."""
+    """Return the text of the script. ``version`` is the framework's."""
     imports, definitions = _definitions()
     source = inspect.getsource(check.run)
     (function,) = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))

@@ -152,7 +152,7 @@ class Gpu:
         return time_ms.value * 1e6
 
     def wait_event(self, stream: int, event: Any) -> None:
-        """Let what is queued on the stream from now on run after the event."""
+        """Make later work on the stream wait for the event."""
         self._call("cuStreamWaitEvent", _handle(stream), event, 0)
 
     def synchronize_event(self, event: Any) -> None:
@@ -183,7 +183,7 @@ class Gpu:
         return buffer.raw
 
     def write(self, address: int, data: bytes, stream: int | None = None) -> None:
-        """Overwrite device memory; returns when it is done.
+        """Overwrite device memory and wait until it is done.
 
         It waits for the work of ``stream``, or without one for no stream.
         """

@@ -54,7 +54,7 @@ def read(since_ns: int | None = None) -> Reading:
 
 
 def watch(run: Callable[[], None], gpu: Any) -> str | None:
-    """Call ``run``. Return the trouble on ``gpu`` meanwhile; None if there is none."""
+    """Call ``run`` and return the trouble on ``gpu`` during the call, or None."""
     if gpu is None or gpu.is_simulated:
         run()
         return None

@@ -61,7 +61,7 @@ class Allocated(NamedTuple):
 
     calls: int
     size_bytes: int
-    how: str
+    counter: str
 
 
 class Steps(Probe):

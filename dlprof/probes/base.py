@@ -64,7 +64,7 @@ class Unsupported(Exception):
 class ArraySpec:
     """The array to make: ``shape`` in elements (``()`` is a scalar), ``dtype`` one of
     :data:`DTYPES`, ``layout`` one of :data:`LAYOUTS` or :data:`FLAGS`, ``device`` ``cpu`` or
-    ``cuda``. With ``corners`` its values are those of :func:`corners`, else those of
+    ``cuda``. With ``corners`` its values come from :func:`corners`, otherwise from
     :func:`numbers`.
     """
 
@@ -168,7 +168,7 @@ class Pattern:
 class Dtype:
     """The item size in bytes, the values of a source, and the bits of exponent and mantissa.
 
-    Those of a complex dtype are the bits of its parts. ``float8_e8m0fnu`` has no sign and no
+    A complex dtype has the bits of its parts. ``float8_e8m0fnu`` has no sign and no
     mantissa.
     """
 
@@ -290,8 +290,8 @@ class Export:
 class Import:
     """One way into a framework.
 
-    ``code``, ``devices`` and ``promise`` are as in :class:`Export`; ``{x}`` is what the export
-    gave. ``devices`` are those of the source array: a host round trip into CuPy has ``cuda``.
+    ``code``, ``devices`` and ``promise`` are as in :class:`Export`; ``{x}`` is the exported
+    object. ``devices`` are the source array's: a host round trip into CuPy has ``cuda``.
     """
 
     name: str
@@ -419,7 +419,7 @@ class Probe:
         return ""
 
     def properties(self, array: Any) -> tuple[str, ...]:
-        """Name what the array has besides its values, such as ``mask``."""
+        """Return the names of the array's properties other than values, such as ``mask``."""
         return ()
 
     def write(self, array: Any, value: int) -> Any:
@@ -438,7 +438,7 @@ class Probe:
         return None
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
-        """Return source text by which a script without dlprof looks at an array ``{x}``.
+        """Return source text for a script without dlprof that inspects an array ``{x}``.
 
         ``values`` is a host copy as a ``numpy.ndarray``, ``address``, ``shape`` (a tuple),
         ``dtype`` (a name of :data:`DTYPES`) and ``writable`` are expressions. ``write`` is a
@@ -511,7 +511,7 @@ def without_strides(reason: str, readonly: str) -> Mapping[str, str]:
 
 
 def wide_shape(spec: ArraySpec) -> tuple[int, ...]:
-    """Return the shape whose every second element the layout ``strided`` takes."""
+    """Return the shape from which the layout ``strided`` takes every second element."""
     return (*spec.shape[:-1], 2 * spec.shape[-1])
 
 

@@ -1,4 +1,4 @@
-"""Host memory without a framework: people load data into it before a framework takes it in.
+"""Host memory without a framework, which programs fill before a framework takes it in.
 
 Such memory is bytes without shape and dtype; the import says both. So its probes answer neither.
 The values are made in blocks, so that no second array of their size is ever alive.

@@ -1,6 +1,6 @@
 """Numba: NumPy arrays on memory of Numba's own runtime; device arrays of numba.cuda.
 
-On the host a compiled function takes and gives plain NumPy arrays, so what is measured there is
+On the host a compiled function takes and gives plain NumPy arrays. So the measurement there covers
 the way through an argument and back. On CUDA the arrays are ``DeviceNDArray``; they speak the
 CUDA Array Interface and no DLPack.
 """

@@ -116,7 +116,7 @@ def driver_folder() -> Path:
 
 
 def check_private(path: Path) -> None:
-    """Raise :class:`OSError` if another user may have written what is there."""
+    """Raise :class:`OSError` if another user may have written to ``path``."""
     found = path.stat()
     if found.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, "it belongs to another user")
@@ -165,7 +165,7 @@ def _first_error(text: str) -> str:
 
 
 def _defined(sources: Path) -> list[str]:
-    """Return the functions that the sources define, with those of macros."""
+    """Return the functions that the sources define, including those from macros."""
     text = "".join(path.read_text(encoding="utf-8") for path in sources.glob("*.c"))
     macro_names = [
         name if kind == "COPIES" else f"cuMemsetD{name}" for kind, name in IN_MACROS.findall(text)
@@ -178,7 +178,7 @@ def _defined(sources: Path) -> list[str]:
 
 
 def _aliases(names: list[str]) -> Iterator[str]:
-    """Yield the names of second versions, by which frameworks may look functions up."""
+    """Yield linker options that also define each function as its second version (``_v2``)."""
     for name in names:
         plain, suffix = (name[:-5], name[-5:]) if name.endswith(SUFFIXES) else (name, "")
         second = f"{plain}_v2{suffix}"

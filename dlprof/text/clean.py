@@ -13,7 +13,7 @@ MOST_NAMED = 3
 HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 """Unicode categories of characters that steer a terminal or a line."""
 ALLOWED = "\n\t"
-"""Characters that source text and messages may hold besides printable ones."""
+"""Unprintable characters that source text and messages may hold."""
 
 
 def clean(text: str, longest: int = LONGEST) -> str:
@@ -64,7 +64,7 @@ def without_any_command(text: str, is_json: bool = False) -> str:
 def first_line(text: str | None) -> str:
     """Return the first line of a reason, cleaned, with a mark if there are more.
 
-    The next line belongs to a line that ends in a colon. A line without a letter is skipped: CuPy
+    A line that ends in a colon continues in the next one. A line without a letter is skipped: CuPy
     puts rules around its import errors.
     """
     lines = [line.strip() for line in (text or "").splitlines() if any(map(str.isalnum, line))]

@@ -44,7 +44,7 @@ def used_names(text: str) -> set[str]:
 
 
 def assigned_names(text: str) -> set[str]:
-    """Return the names that a text assigns, and those of its functions."""
+    """Return the names that a text assigns, and the names of its functions."""
     nodes = list(ast.walk(parsed(text)))
     names = (node for node in nodes if isinstance(node, ast.Name))
     stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}

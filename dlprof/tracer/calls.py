@@ -192,7 +192,7 @@ class Calls(dict[type, "Kind | None"]):
         return row, kind, source, host, queue, state is not None
 
     def uncounted(self) -> Call:
-        """Return a call that is not counted, and neither are those in it."""
+        """Return a call that is not counted, nor are the calls inside it."""
         return Row(self.target, ""), OWN, None, None, None, False
 
     def row(self, frame: types.FrameType | None, producer: str) -> Row:
@@ -211,7 +211,7 @@ class Calls(dict[type, "Kind | None"]):
         found = self.rows.get(key)
         if found is None:
             found = self.tracer.rows.row(line, self.target, producer, via)
-            # Code that is made again has the same row, and its id may become that of other code.
+            # Code that is compiled again has the same row. Its id may pass to other code.
             if found.code is code:
                 self.rows[key] = found
         return found

@@ -34,8 +34,8 @@ MISSING = object()
 FILE = calls.__file__
 RUNNERS = tuple(os.path.join(os.path.dirname(FILE), name) for name in ("program.py", "__main__.py"))  # noqa: PTH118, PTH120
 """Files of the frames below the first one of a program."""
-OF_CALLS = "always", None, Warning, re.compile(re.escape(calls.__name__) + "$"), 0
-"""A filter of warnings that lets those of wrappers through."""
+CALLS_FILTER = "always", None, Warning, re.compile(re.escape(calls.__name__) + "$"), 0
+"""A warnings filter that lets the wrappers' warnings through."""
 
 
 class Installed:
@@ -49,12 +49,12 @@ class Installed:
         self._open_imports: set[str] = set()
         """Modules that are being imported."""
         self._replaced: list[tuple[Any, str, Any, Any]] = []
-        """Owner, name, what was there before, and what is there now."""
+        """Owner, name, the value before, and the value now."""
         self._originals: dict[int, tuple[Any, Any]] = {}
         """By the id of a function: the function and its wrapper."""
 
     def start(self) -> None:
-        """Wrap what is imported now, and what will be."""
+        """Wrap imported modules now, and others when they are imported."""
         sys.meta_path.insert(0, self)
         self._warnings = Warnings()
         for root in list(self._waiting):
@@ -68,7 +68,7 @@ class Installed:
             sys.meta_path.remove(self)
         self._take_out()
         self._replaced.clear()
-        if self._everywhere:  # modules that were imported meanwhile hold wrappers
+        if self._everywhere:  # modules imported in the meantime hold wrappers
             wrappers = {id(wrapper): original for original, wrapper in self._originals.values()}
             for module in _outside_modules(""):
                 for name, value in list(_namespace(module).items()):
@@ -118,7 +118,7 @@ class Installed:
             setattr(owner, name, value)
 
     def _imported(self, root: str) -> None:
-        """Wrap what is there by now of a framework. A failure is no failure of the import."""
+        """Wrap a framework's functions that exist by now. An error does not fail the import."""
         try:
             self._wrap(root)
         except Exception as error:  # noqa: BLE001 - the program goes on
@@ -181,7 +181,7 @@ class Installed:
 
 
 def _call_around(loader: Any, before: Callable[[], None], after: Callable[[], None]) -> None:
-    """Call the two before and after the loader executes its module."""
+    """Call ``before`` and ``after`` around the loader's execution of its module."""
     execute = getattr(loader, "exec_module", None)
     # A finder that asks the others, as numba-cuda's does, finds a loader twice.
     if execute is None or getattr(execute, "__module__", "") == __name__:
@@ -238,14 +238,14 @@ class Warnings:
     """
 
     def __init__(self) -> None:
-        warnings.filters.insert(0, OF_CALLS)  # type: ignore[attr-defined]
+        warnings.filters.insert(0, CALLS_FILTER)  # type: ignore[attr-defined]
         self._show = warnings._showwarnmsg  # type: ignore[attr-defined]  # noqa: SLF001
         warnings._showwarnmsg = self.show  # type: ignore[attr-defined]  # noqa: SLF001
         _filters_changed()
 
     def stop(self) -> None:
         with suppress(ValueError):
-            warnings.filters.remove(OF_CALLS)  # type: ignore[attr-defined]
+            warnings.filters.remove(CALLS_FILTER)  # type: ignore[attr-defined]
         if warnings._showwarnmsg == self.show:  # type: ignore[attr-defined]  # noqa: SLF001
             warnings._showwarnmsg = self._show  # type: ignore[attr-defined]  # noqa: SLF001
         _filters_changed()
@@ -278,5 +278,5 @@ class Warnings:
 
 
 def _filters_changed() -> None:
-    """Make :mod:`warnings` forget its decisions by the filters before."""
+    """Make :mod:`warnings` forget what it decided by earlier filters."""
     getattr(warnings, "_filters_mutated", lambda: None)()

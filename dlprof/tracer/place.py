@@ -70,7 +70,7 @@ class Places:
     def line_frame(self, frame: FrameType | None) -> FrameType | None:
         """Return the nearest of the user's frames from ``frame`` outwards.
 
-        Or else that of a package; None if a thread of Python's began the call.
+        Otherwise a package's frame. None if a thread of Python's began the call.
         """
         package = None
         while frame is not None:

@@ -60,7 +60,7 @@ def start(folder: str, include: tuple[str, ...] = (), events: bool = False) -> T
 
 
 def _begin_child(tracer: Tracer) -> None:
-    """Write a file at once, so that a child is known that is killed before it would write one."""
+    """Write a file at once: a child may be killed before it would write its first."""
     tracer.begin_again()
     if sys._getframe(1).f_code.co_filename != subprocess.__file__:  # noqa: SLF001 - else it becomes another program
         tracer.rows.write()

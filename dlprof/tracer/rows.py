@@ -64,7 +64,7 @@ class Row:
     crossings: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     device: str = ""
     retyped: set[str] = field(default_factory=set)
-    """Dtypes of results that are not those of their sources."""
+    """Dtypes of results that differ from their sources' dtypes."""
     busy: dict[tuple[Any, int], list[float]] = field(default_factory=dict)
     """Calls behind queued work and their time, by array, outcome, form, and magnitude of the
     time."""
@@ -199,7 +199,7 @@ class Rows:
         self.begin()
 
     def trouble(self, place: str, error: Exception) -> None:
-        """Note once for each place what could not be done there."""
+        """Note an error once for each place."""
         begin = f"{place}: {type(error).__name__}"
         self.troubles.setdefault(begin, f"{begin}: {error}"[:200])
 
@@ -214,7 +214,7 @@ class Rows:
         self.has_ended = False
 
     def row(self, frame: FrameType | None, target: Target, producer: str, via: str) -> Row:
-        """Return the row of a place and a conversion: it may be that of another code object.
+        """Return the row of a place and a conversion. Several code objects may share it.
 
         Without a frame, it is the row of all calls from no line of the program.
         """
@@ -284,7 +284,7 @@ class Rows:
         return os.path.join(self.folder or "", f"{self.pid}-{self.started:.6f}.json")  # noqa: PTH118
 
     def write(self, ended: bool = False) -> None:
-        """Replace the file; what cannot be written is lost, and the program goes on."""
+        """Replace the file. If that fails, the counts are lost and the program continues."""
         if self.folder is None or (self.has_ended and not ended):
             return  # a thread may outlive the program
         self.has_ended = ended

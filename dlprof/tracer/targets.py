@@ -75,7 +75,7 @@ def _merged(target: Target, other: Target) -> Target:
 
 
 def _export_targets(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
-    """Yield what the exports name: methods of the array, and functions of any framework."""
+    """Yield the targets of the exports: methods of the array, and functions of any framework."""
     for export in probe.exports:
         method = METHODS.get(export.protocol)
         if method is not None and export.code == "{x}":
@@ -87,7 +87,7 @@ def _export_targets(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterat
 
 
 def _import_targets(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
-    """Yield what the imports name: functions, and methods of a result that move it."""
+    """Yield the targets of the imports: functions, and methods of a result that move it."""
     for way in probe.imports:
         uploads = way.promise != "view" and "cuda" in probe.devices
         yield from _functions(

@@ -32,7 +32,7 @@ class Channel:
     def requests(self) -> Iterator[dict[str, Any]]:
         for line in self._requests:
             request = json.loads(line)
-            if "go" not in request:  # else it answers a request that has ended meanwhile
+            if "go" not in request:  # else it answers a request that has already ended
                 yield request
 
     def turn(self, identity: int, name: str, calls: int) -> int | None:

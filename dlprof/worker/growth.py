@@ -78,8 +78,8 @@ HANDLE_COUNTS: dict[str, Callable[[], int]] = {
 def choose_meters(subject: Subject) -> tuple[list[Callable[[], int]], bool]:
     """Return meters of the bytes in use by source and result, and whether a device has none.
 
-    On a device these are the counters of the frameworks that have an array there, on the host
-    those of the system and of malloc.
+    On a device these are the counters of frameworks with an array there. On the host they are the
+    counters of the system and of malloc.
     """
     sides = (
         (subject.spec.device, subject.producer),

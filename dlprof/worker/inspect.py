@@ -297,7 +297,7 @@ def _foreign_side(root: str, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
 
 
 def _probes(sources: list[str]) -> Iterator[tuple[str, Probe]]:
-    """Yield the probes of ``sources``, then those of dlprof, then those of installed packages."""
+    """Yield the probes of ``sources``, then dlprof's, then those of installed packages."""
     for source in (*sources, "builtin", *(f"entry:{name}" for name in loading.entry_names())):
         loaded = attempt(partial(loading.load, source), BaseException)
         if not isinstance(loaded, Refusal):  # the inspection has said why

@@ -71,8 +71,8 @@ class _MallInfo2(ctypes.Structure):
 def malloc_meter() -> Callable[[], int] | None:
     """Return a function that counts the bytes malloc has handed out; None without mallinfo2(3).
 
-    It counts all arenas and the blocks that malloc maps, and not memory that a framework maps by
-    itself.
+    It counts all arenas and the blocks that malloc maps. It does not count memory that a framework
+    maps by itself.
     """
     mallinfo2 = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if mallinfo2 is None:
@@ -112,7 +112,7 @@ def check_room(spec: ArraySpec) -> None:
 
 
 def check_more(needed_bytes: int) -> None:
-    """Raise :class:`TooLarge` if this much more memory is not there."""
+    """Raise :class:`TooLarge` if this much more memory is not available."""
     if not fits(needed_bytes):
         raise TooLarge(
             f"needs about {_gib(needed_bytes)} more memory and {_gib(RESERVE_BYTES)} to spare,"
@@ -121,7 +121,7 @@ def check_more(needed_bytes: int) -> None:
 
 
 def fits(needed_bytes: int) -> bool:
-    """Whether this much more memory is there; True if the system does not say."""
+    """Whether this much more memory is available; True if the system does not say."""
     if needed_bytes < SMALL_BYTES:
         return True
     available = available_bytes()

@@ -139,7 +139,7 @@ def _runs_in_parallel(gpu: Gpu, stream: int, busy_stream: int) -> bool:
 class QueuedWork:
     """A queue of the producer, and conversions behind it.
 
-    ``text`` queues the producer's own operations. Times are those of ``clock``, in ns.
+    ``text`` queues the producer's own operations. Times are in ns, read from ``clock``.
     """
 
     ready: Callable[[Any], None] | None
@@ -198,7 +198,7 @@ class QueuedWork:
             return computed(self._gpu, lambda: consumer.to_numpy(result)).copy()
 
     def is_right(self, values: Any, array: Any) -> bool | None:
-        """Whether the values are those of a finished array."""
+        """Whether the values match a finished array."""
         if values is None:
             return None
         producer = self._subject.producer

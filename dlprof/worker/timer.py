@@ -27,15 +27,15 @@ MIN_SAMPLE_NS = 1_000_000
 MIN_SAMPLES = 5
 MAX_SAMPLES = 60
 TRIES = 3
-"""Disturbed samples are taken again, so many times in all..."""
+"""Disturbed samples are taken again, this many times in all..."""
 LAST_TRY_NS = 100_000_000
 """...but not after this long: a statement that waits for other threads would never end."""
 SLICE_NS = 4_000_000
 """The cost of losing the processor once: 0.8 to 4.7 ms on a virtual machine with two processors.
 If the kernel says how long threads waited for a processor, the larger number counts."""
 LONG_NS = 1_000_000_000
-"""A statement that takes this long is timed once. The clock and a warm-up are nothing beside it,
-and the other processes show its noise."""
+"""A statement that takes this long is timed once. The clock and a warm-up cost little then, and
+the other processes show its noise."""
 
 Loop = Callable[[int], int]
 """Runs a statement n times; returns the time of all of them in ns."""
@@ -95,7 +95,7 @@ class InTurns(Protocol):
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample, with what the kernel counted for this process meanwhile.
+    """One sample, with the kernel's counts for this process during it.
 
     ``preempted`` is how often a thread lost its processor; ``own_ns`` is the processor time of
     all threads.
@@ -135,7 +135,7 @@ def join_samples(
     foreign: bool | None = None,
     waited_ns: float = 0.0,
 ) -> Timing:
-    """Join samples of ``loops`` calls each; ``calls`` is the number with those of the drains.
+    """Join samples of ``loops`` calls each; ``calls`` also counts the drains' calls.
 
     ``foreign`` says whether other programs had a processor; None if unknown. ``waited_ns`` is how
     long a thread waited for a processor in all samples together.

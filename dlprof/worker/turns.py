@@ -35,10 +35,10 @@ that the other process filled: ratios of equal processes then varied by 10 to 30
 samples of 2 ms."""
 MOST_TURNS = 80
 LEAST_TURNS = 20
-OVER = 4
+OVERRUN = 4
 """As many long samples are taken even if they take up to four times the budget. Ratios of neighbors
 varied by 7 % within a round."""
-FASTEST_OF, LONGEST_LOOK_NS = 20, 200_000_000
+FASTEST_CALLS, LONGEST_LOOK_NS = 20, 200_000_000
 PIECE_NS, LEAST_PIECES, LONGEST_TURN_NS = 50_000, 5, 100_000_000
 """Calls of several threads are timed in pieces, and their median stands for the sample. One call in
 which a thread has no processor takes 1 to 10 ms instead of 55 us. It made the mean of 64 calls 120
@@ -106,7 +106,7 @@ class Turns:
             loops, elapsed = turn_loops, elapsed * turn_loops // loops
             other_programs_ran = timer.watch_other_programs()
             fitting = budget_ns // max(elapsed, 1)
-            count = max(min(MOST_TURNS, fitting), min(LEAST_TURNS, OVER * fitting))
+            count = max(min(MOST_TURNS, fitting), min(LEAST_TURNS, OVERRUN * fitting))
             samples = [_take_sample(loop, loops, backlog, piece)]
             for _ in range(max(timer.MIN_SAMPLES, count) - 1):
                 if several:
@@ -156,7 +156,7 @@ def _fastest_call_ns(loop: timer.Loop, backlog: timer.Backlog) -> int:
     start_ns, fastest = time.perf_counter_ns(), sys.maxsize
     while time.perf_counter_ns() - start_ns < LONGEST_LOOK_NS:
         preempted = timer.counted().preempted
-        for _ in range(FASTEST_OF):
+        for _ in range(FASTEST_CALLS):
             before = time.perf_counter_ns()
             loop(1)
             backlog.drain()
@@ -182,8 +182,8 @@ def is_multithreaded(run: Callable[[], Any]) -> bool:
 def wait_until_asleep() -> None:
     """Wait until the other threads of this process use no processor.
 
-    Threads of a pool spin after their work. Those of libgomp did for 9.5 ms, in which the copies of
-    the other process, which had the turn, took 6 ms instead of 60 us.
+    Threads of a pool spin after their work. libgomp's spun for 9.5 ms. Meanwhile it was the other
+    process's turn, and its copies took 6 ms instead of 60 us.
     """
     for _ in range(MOST_LOOKS):
         before = other_threads_ns()
@@ -196,7 +196,7 @@ def other_threads_ns() -> int:
     """Return the processor time of the other threads so far.
 
     The process's clock lags: Linux adds the time of a thread on another processor at a tick, every
-    4 ms. The clock of the thread is up to date; its number is that of pthread_getcpuclockid(3).
+    4 ms. The clock of the thread is up to date; its number follows pthread_getcpuclockid(3).
     """
     try:
         numbers = [int(task.name) for task in Path("/proc/self/task").iterdir()]

@@ -25,7 +25,7 @@ from dlprof.worker.subject import Subject
 LONGEST = 500
 VERSION = (1, 3)
 """The newest version of DLPack that is known here."""
-LAST_LEGACY, VERSIONED_FROM = (0, 8), (1, 0)
+LAST_LEGACY, FIRST_VERSIONED = (0, 8), (1, 0)
 """Capsules of older versions have no flags, so read-only memory is refused."""
 EXPORT = "__dlpack__"
 LEGACY, VERSIONED = "dltensor", "dltensor_versioned"
@@ -115,7 +115,7 @@ def _variants(
     """
     if args:
         yield (), {"stream": args[0], **keywords}
-    if (keywords.get("max_version") or LAST_LEGACY) < VERSIONED_FROM:
+    if (keywords.get("max_version") or LAST_LEGACY) < FIRST_VERSIONED:
         yield args, {**keywords, "max_version": VERSION}
     if is_unknown:
         for keyword in filter(keywords.__contains__, NEWER):

@@ -93,7 +93,7 @@ def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]
 def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     """Return evidence of a result without its source, and of a source without its result.
 
-    Return a verdict if either is lost.
+    Return a verdict if either is damaged.
     """
     # It is made first: made later, it might take the memory of the other source and keep it.
     source = subject.make_another()

@@ -384,7 +384,7 @@ def _is_right_behind(
 ) -> tuple[bool | None, int | None]:
     """Return whether a result is right, and the address of its source.
 
-    The result is read as soon as it is said to be ready, which may be before the queue ends. The
+    The result is read as soon as it is reported ready, which may be before the queue ends. The
     array is spoiled and dropped: the next one is likely to get its memory, with wrong values.
     """
     array = queue.enqueue(work)

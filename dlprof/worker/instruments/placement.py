@@ -25,7 +25,7 @@ from dlprof.worker.source_text import check_code, compile_call, execute
 from dlprof.worker.subject import Subject
 
 ARRAYS = 2
-"""Arrays of the case's size besides the source: the converted one, and the operation's result."""
+"""Further arrays of the case's size: the converted array and the operation's result."""
 PLACEMENTS = ("in-loop", "hoisted", "implicit")
 """The placement ``convert`` is the ready time."""
 

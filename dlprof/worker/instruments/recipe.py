@@ -43,7 +43,7 @@ def measure(
 
 
 def _creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
-    """Return the text by layout; for a contiguous array also for those of known alignment."""
+    """Return the text by layout. A contiguous array also gets layouts of known alignment."""
     if isinstance(producer, OneArray):  # its setup has made the array
         return {spec.layout: f"x = {producer.array_name}"}
     alignments = ALIGNMENTS if spec.layout in CONTIGUOUS and not spec.corners else ()

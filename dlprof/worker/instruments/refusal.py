@@ -77,7 +77,7 @@ def measure_export(subject: Subject) -> dict[str, Any] | None:
     ask = partial(source.__dlpack__, max_version=VERSION, dl_device=device)
     no_copy, maybe = attempt(partial(ask, copy=False)), attempt(partial(ask, copy=None))
     if not isinstance(no_copy, Refusal) or isinstance(no_copy.error, TypeError):
-        return None  # a TypeError is that of an argument that it does not know
+        return None  # a TypeError means an unknown argument
     reason = words(no_copy.error)
     if isinstance(maybe, Refusal) and words(maybe.error) == reason:
         return None

@@ -1,8 +1,8 @@
 """Settings: does a conversion change what holds for a whole framework or process?
 
-The texts of ``Probe.settings`` of both frameworks, and of NumPy if it is imported, and those of
-:data:`OF_PROCESS` are evaluated before and after the first conversion of an array, whether it is
-refused or not. Values are compared as text. A setting that only the call makes unreadable has
+The texts of ``Probe.settings`` of both frameworks and of an imported NumPy, and
+:data:`PROCESS_SETTINGS`, are evaluated before and after the first conversion of an array, even if
+it is refused. Values are compared as text. A setting that only the call makes unreadable has
 changed.
 
 The sticky flags of floating-point exceptions are no setting: any computation raises them. Nor are
@@ -27,7 +27,7 @@ from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import Subject
 
-OF_PROCESS = {
+PROCESS_SETTINGS = {
     "locale": "locale.setlocale(locale.LC_ALL)",
     "signal handlers": "[(int(one), signal.getsignal(one)) for one in signal.valid_signals()]",
     "blocked signals": "sorted(signal.pthread_sigmask(signal.SIG_BLOCK, []))",
@@ -90,7 +90,7 @@ def _changed(before: Reading, after: Reading) -> Iterator[dict[str, str]]:
 def _readers(probe: Probe | None) -> dict[tuple[str, str], Callable[[], str]]:
     """Return functions that read the settings of a framework, or of the process for None."""
     setup, texts, owner = (
-        (IMPORTS, OF_PROCESS, "the process")
+        (IMPORTS, PROCESS_SETTINGS, "the process")
         if probe is None
         else (probe.setup, probe.settings, probe.name)
     )

@@ -214,7 +214,7 @@ def versus(step: Step, budget_ns: int) -> dict[str, Any]:
 
     Both are sampled in turn in one process: alone (``step``, ``fresh``), and in a pipeline whose
     consumer reads every value before the next step starts (``reading``, ``fresh_reading``). Work
-    beside the device's shows there. ``fresh`` itself has ``reading`` alone.
+    outside the device shows there. ``fresh`` has ``reading`` alone.
     """
     loops = {"reading": step.loop(step.reading)}
     if step.strategy.name != FRESH:

@@ -86,7 +86,7 @@ def ready_time(
     try:
         idle = idle_wait(timer.compile_loop(wait, namespace), budget_ns, turns)
     finally:
-        del namespace["_result"]  # a large result might not fit next to those of the loop
+        del namespace["_result"]  # a large result might not fit next to the loop's
     return until_ready(loop, idle, budget_ns, turns)
 
 

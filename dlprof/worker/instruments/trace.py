@@ -1,6 +1,6 @@
 """Trace: which calls into CUDA waited or copied during the conversion?
 
-A second source besides ``ordering``, by CUPTI (``cupti-python``). The conversion runs behind work
+CUPTI (``cupti-python``) is a second source, after ``ordering``. The conversion runs behind work
 that is queued on the producer, between two readings of CUPTI's clock. Each call that began in
 between counts. Proof of a wait: CUPTI's own record of one, or a call that took a good part of the
 queue. Of several windows the shortest counts, since a delay of the host only makes them longer.
@@ -218,7 +218,7 @@ class Recorder:
             raise NoTrace(f"CUPTI recorded nothing, not even {CONTROL}, which was called for that")
 
     def now_ns(self) -> int:
-        """CUPTI's clock, which is that of the records."""
+        """CUPTI's clock, which the records use."""
         return int(self._ask("get_timestamp"))
 
     def _ask(self, name: str, *arguments: Any) -> Any:

@@ -104,7 +104,7 @@ def _judge_dtypes(source: Any, result: Any) -> dict[str, Any]:
 
 
 def _properties(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
-    """Return evidence of source and result besides their values."""
+    """Return evidence of source and result other than their values."""
     writable = {
         "source": subject.producer.writable(source),
         "result": subject.consumer.writable(result),
