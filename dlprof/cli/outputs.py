@@ -45,8 +45,8 @@ class Outputs:
 
         Raises :class:`UsageError`, before anything is measured, for a file that cannot be written.
         """
-        named = {f"--{form}": raw.get(form) for form in FORMS}
-        targets = {name: target for name, target in named.items() if target is not None}
+        options = {f"--{form}": raw.get(form) for form in FORMS}
+        targets = {name: target for name, target in options.items() if target is not None}
         outputs = cls(targets, bool(raw.get("github")), bool(raw.get("full")))
         printed = [*outputs.printed, *["--github"] * outputs.github]
         if len(printed) > 1:

@@ -161,7 +161,7 @@ def end(trace: Trace, words: Sequence[str]) -> None:
 
     places = {word: [place_of(row) for row in trace.rows if word in faults(row)] for word in words}
     if failed := [word for word in words if places[word]]:
-        text = "; ".join(f"{word}: {_few(places[word])}" for word in failed)
+        text = "; ".join(f"{word}: {_first_places(places[word])}" for word in failed)
         comment = f"# dlprof: allow {', '.join(failed)}"
         raise FindingsFailed(f"--fail-on {text}; a comment '{comment}' accepts a line")
     if words:
@@ -170,7 +170,7 @@ def end(trace: Trace, words: Sequence[str]) -> None:
             *(f"not all is traced of {trouble}" for trouble in trace.troubles),
         ]
         unknown = [place_of(row) for row in trace.rows if {*words} & {*doubts(row)}]
-        result = "passed" + (f", but unknown for {_few(unknown)}" if unknown else "")
+        result = "passed" + (f", but unknown for {_first_places(unknown)}" if unknown else "")
         if gaps or not trace.processes:
             result = f"unknown, as {gaps[0] if gaps else 'no process wrote its conversions'}"
         complain(f"dlprof: --fail-on {','.join(words)}: {result}")
@@ -183,7 +183,7 @@ def end(trace: Trace, words: Sequence[str]) -> None:
     raise typer.Exit(code if code >= 0 else 128 - code)
 
 
-def _few(places: Sequence[str]) -> str:
+def _first_places(places: Sequence[str]) -> str:
     places = list(dict.fromkeys(places))
     more = f" and {len(places) - FEW} more" if len(places) > FEW else ""
     return f"{', '.join(places[:FEW])}{more}"

@@ -49,8 +49,7 @@ from dlprof.runner.session import (
 from dlprof.text.clean import counted, first_line
 
 WORSE, GONE, NEW, UNMEASURED = "WORSE", "GONE", "NEW", "UNMEASURED"
-"""The words of a case besides those of a time. UNMEASURED is a case that neither side can
-measure."""
+"""Words of a case that no time has. UNMEASURED is a case that neither side can measure."""
 REGRESSIONS = (WORSE, SLOWER, GONE)
 
 DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
@@ -89,7 +88,7 @@ class Compared:
     """One case on both sides, with its ``word`` and the reason.
 
     ``statuses`` are None for a side that lacks it; ``requested`` says whether HEAD's request has
-    it. ``reasons`` are what a side says of a status that is not ok. ``known`` are the measures of
+    it. ``reasons`` explain a status that is not ok, by side. ``known`` are the measures of
     :data:`~dlprof.compare.verdicts.SCALES` with a verdict on both sides. ``doubt`` is why the case
     as a whole cannot be judged.
     """
@@ -139,7 +138,9 @@ class Comparison:
     def too_wide(self) -> list[tuple[Compared, Time]]:
         """The times that are WIDE, with a bound above the limit."""
         return [
-            one for one in self.times if one[1].word == WIDE and not self.criteria.passes(one[1])
+            (case, time)
+            for case, time in self.times
+            if time.word == WIDE and not self.criteria.passes(time)
         ]
 
     @property
@@ -175,7 +176,7 @@ class Comparison:
 
 
 def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
-    """Return the exit code; ``unsure`` is that of a case that is only UNSURE, or too wide to pass.
+    """Return the exit code; ``unsure`` is the code of a case that is UNSURE, or too wide to pass.
 
     A comparison with any other doubt cannot pass, whatever the setting.
     """
@@ -387,7 +388,7 @@ class Difference:
 
 
 def differences(base: Header, head: Header) -> tuple[Difference, ...]:
-    """Return all differences; a session that does not say what it ran on differs in nothing."""
+    """Return all differences. A fact that either session lacks is not a difference."""
     found = []
     before, after = _facts(base), _facts(head)
     for kind, old in before.items():

@@ -231,9 +231,9 @@ def _confirmed(case: Compared, repeat: Compared | None, criteria: Criteria) -> C
 
 
 def _time(first: Time, repeat: Compared | None) -> Time:
-    """Return what is SLOWER in the first pass, with the word that both passes give it.
+    """Return a time that is SLOWER in the first pass, with the word that both passes give it.
 
-    If the second pass does not refute it, it is INVALID: no option makes a pass of it.
+    If the second pass neither confirms nor refutes it, it is INVALID, and no option lets it pass.
     """
     seconds = [time for time in (repeat.times if repeat else ()) if time.measure == first.measure]
     if not seconds:
@@ -323,7 +323,7 @@ def _common_calls(players: Sequence[Player]) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """A side that is measured. ``numbers`` are those of its cases, by key."""
+    """A measured side. ``numbers`` maps the key of each case to its number."""
 
     measurement: Measurement
     runner: Runner

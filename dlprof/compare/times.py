@@ -293,7 +293,7 @@ class Sample:
         return wilcoxon(self.differences) if self.differences else None
 
     def bound(self, level: float) -> float | None:
-        """By how much HEAD is slower at most, as a difference of logarithms, at ``level``.
+        """Return the most that HEAD may be slower, as a difference of logarithms, at ``level``.
 
         None if there are too few rounds. Equal code of ``tf.constant(x)`` takes twice as long on
         one side in a sixth of all rounds. So the signs bound many rounds, and the ranks bound few.

@@ -42,7 +42,7 @@ class PairPattern:
         return f"{self.producer}{'<->' if self.is_two_way else '->'}{self.consumer}"
 
     def matches(self, pair: tuple[str, str]) -> bool:
-        """Whether a pair of the catalog's names is one of these."""
+        """Whether the pattern matches a pair of the catalog's names."""
         sides = (self.producer, self.consumer)
         directions = (sides, sides[::-1]) if self.is_two_way else (sides,)
         return any(
@@ -61,7 +61,7 @@ def parse_pair(text: str) -> PairPattern:
 
 
 def in_catalog(pattern: PairPattern, catalog: Catalog) -> PairPattern:
-    """Return the same in the catalog's names. Raises :class:`UsageError` for an unknown name."""
+    """Return the pattern in the catalog's names. Raises :class:`UsageError` for an unknown name."""
     producer, consumer = (
         word if WILD & set(word) else catalog.find(word).name
         for word in (pattern.producer, pattern.consumer)

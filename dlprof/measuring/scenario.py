@@ -205,11 +205,11 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         replace(expectation, pair=in_catalog(expectation.pair, catalog)) for expectation in expected
     ]
     # A step converts nothing: its framework stands on both sides.
-    wanted = tuple(dict.fromkeys((name, name) for name, _ in steps))
-    wanted = wanted or pairs(patterns, frameworks_on(catalog, values["devices"]))
-    if not wanted:
+    pair_names = tuple(dict.fromkeys((name, name) for name, _ in steps))
+    pair_names = pair_names or pairs(patterns, frameworks_on(catalog, values["devices"]))
+    if not pair_names:
         raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")
-    request = make_request(values, wanted, ("run", str(scenario.file)))
+    request = make_request(values, pair_names, ("run", str(scenario.file)))
     # Steps have no diagnosis that could be left out.
     settings = replace(request.settings, diagnose=request.settings.diagnose or bool(steps))
     record = ScenarioRecord(

@@ -28,7 +28,7 @@ SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=15.0, largest_bytes=
 CUDA_SETTINGS = replace(SETTINGS, limit_s=20.0, together=True)
 """Each process makes a context and compiles the spin kernel, which takes longer than to measure."""
 SIMULATED_SETTINGS = replace(CUDA_SETTINGS, rounds=1, times=False)
-"""Rounds only repeat times, which a simulated device has not."""
+"""Rounds only repeat times, and a simulated device has none."""
 ALARMS = ("warning", "error")
 NOT_MEASURED = ("unsupported", "invalid", "skipped")
 SIMULATED_PLANTS = tuple(
@@ -118,7 +118,7 @@ def run(
 
 
 def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str | None]:
-    """Return what to plant, and why nothing on a device.
+    """Return the plants for this machine, and why none are on a device.
 
     ``device`` asks for the host or a device alone; else plants are on the host, and on a CUDA
     device if there is one. Raises :class:`Unmeasured`.

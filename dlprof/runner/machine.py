@@ -47,8 +47,8 @@ class Meter:
 
 def processor_s() -> float:
     """Return the processor time of this process and its children, in seconds."""
-    own, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    usage, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return usage.ru_utime + usage.ru_stime + children.ru_utime + children.ru_stime
 
 
 def busy_s() -> float | None:

@@ -134,9 +134,9 @@ def _targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str
         except MissingFramework as error:
             refused.setdefault(str(error), error)
             continue
-        for wanted in request.axes.devices:
+        for choice in request.axes.devices:
             try:
-                device, reason = pairing.choose_device(*pair, catalog, wanted)
+                device, reason = pairing.choose_device(*pair, catalog, choice)
             except Unmeasured as error:
                 refused.setdefault(f"{pair_text((pair[0].name, pair[1].name))}: {error}", error)
                 continue

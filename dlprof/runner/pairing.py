@@ -143,34 +143,34 @@ def matches(path: Path, glob: str) -> bool:
     )
 
 
-def choose(found: Iterable[Path], globs: Sequence[str]) -> list[Path]:
+def choose(candidates: Iterable[Path], globs: Sequence[str]) -> list[Path]:
     """Return paths that match any glob, by name (``tensor->from_dlpack``) or by code."""
-    return [path for path in found if not globs or any(matches(path, glob) for glob in globs)]
+    return [path for path in candidates if not globs or any(matches(path, glob) for glob in globs)]
 
 
 SIMULATE = "--device simulated shows ordering, waits and copies without a GPU"
 
 
 def choose_device(
-    producer: ProbeInfo, consumer: ProbeInfo, catalog: Catalog, wanted: str
+    producer: ProbeInfo, consumer: ProbeInfo, catalog: Catalog, choice: str
 ) -> tuple[str, str]:
     """Return the device of the source array, and the reason.
 
     ``auto`` is cuda if both frameworks can own arrays there and this machine has one, else cpu,
-    else the only device of the producer. Raises :class:`Unmeasured` if the ``wanted`` device cannot
-    be used here.
+    else the only device of the producer. Raises :class:`Unmeasured` if the chosen device cannot be
+    used here.
     """
     no_cuda = catalog.interpreter.get("no_cuda")
-    if wanted == "cuda" and no_cuda:
+    if choice == "cuda" and no_cuda:
         raise Unmeasured(f"cuda cannot be measured: {no_cuda}. {SIMULATE}")
     for probe in (consumer, producer):
-        if no_cuda and "cpu" not in probe.devices and (probe is consumer or wanted == "auto"):
+        if no_cuda and "cpu" not in probe.devices and (probe is consumer or choice == "auto"):
             raise Unmeasured(f"{probe.name} has arrays on cuda only, and {no_cuda}. {SIMULATE}")
-    if wanted != "auto":
-        if wanted not in producer.devices:
-            raise Unmeasured(f"{producer.name} has no arrays on {wanted}")
-        own = producer.source.startswith("code:")
-        return wanted, "where the setup made the array" if own else "asked for"
+    if choice != "auto":
+        if choice not in producer.devices:
+            raise Unmeasured(f"{producer.name} has no arrays on {choice}")
+        is_user_code = producer.source.startswith("code:")
+        return choice, "where the setup made the array" if is_user_code else "asked for"
     if no_cuda:
         return "cpu", no_cuda
     if "cuda" in producer.devices and "cuda" in consumer.devices:

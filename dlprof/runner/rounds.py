@@ -187,7 +187,7 @@ class Runner:
         yield from processes.end()
 
     def _survey(self, entries: Group, lane: int) -> Lane:
-        """Survey paths: those of a pair in one process; then its suspects, each path alone."""
+        """Survey the paths of each pair in one process; then its suspects, each path alone."""
         for _, pair_entries in groupby(entries, key=lambda entry: entry.case.pair):
             group = list(pair_entries)
             processes = self._forks(group, lane)
@@ -237,7 +237,7 @@ class Runner:
     def _next(
         self, processes: Processes, entry: Entry, round_: int, alone: bool
     ) -> Generator[Any, int | None, WorkerClient]:
-        """Return the next process. In a survey, that of one path has converted the plain array."""
+        """Return the next process. For one path of a survey, it converts the plain array first."""
         worker = yield from processes.next()
         if alone and entry.case.surveyed and not is_plainest(entry.case):
             plain = self._plain.get(entry.path)
@@ -387,7 +387,7 @@ class Runner:
 
 
 def _diagnosed(cases: Sequence[Case], settings: Settings) -> list[list[int]]:
-    """Return the cases of each path that is diagnosed, in the order in which they may represent it.
+    """Return the cases of each diagnosed path. The first that works represents its path.
 
     An array without elements shows least, so it comes last.
     """

@@ -33,7 +33,7 @@ MOST_BYTES = 1 << 30
 
 Answer = dict[str, Any]
 Answers = Mapping[int, list[tuple[int, Answer]]]
-"""By the number of a case, round and answer of everything that was measured of it."""
+"""The rounds and answers of each case, by the number of the case."""
 
 
 class SessionFile:

@@ -144,7 +144,7 @@ class Program:
     include: tuple[str, ...] = ()
     events: bool = False
     simulated: int = 0
-    """CUDA devices that are simulated; 0 for those of the machine."""
+    """The number of simulated CUDA devices; 0 for the machine's own."""
 
 
 def trace(program: Program) -> Trace:
