@@ -143,9 +143,7 @@ def asks_for_no_stream(framework: Any) -> None:
 @should(f"{EXPORT}, max_version", "The consumer says its newest version.", objects)
 def asks_with_max_version(framework: Any) -> None:
     values = [keywords.get("max_version") for _, keywords in requests(framework)]
-    if not any(
-        isinstance(value, tuple) and list(map(type, value)) == [int, int] for value in values
-    ):
+    if not any(isinstance(item, tuple) and list(map(type, item)) == [int, int] for item in values):
         raise Violated(f"it calls __dlpack__ with max_version {values}")
 
 

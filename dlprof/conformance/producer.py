@@ -179,16 +179,12 @@ def keywords_together(framework: Any) -> None:
         form = DTYPES[kind][2] if kind in DTYPES else "f"
         # A refusal of one keyword alone is a deviation of another check.
         alone: Any = [{"dl_device": (1, 0)}, {"copy": False}, {"copy": True}]
-        accepted = [
-            keywords
-            for keywords in alone
-            if not attempt(x.__dlpack__, max_version=(1, 3), **keywords)[1]
-        ]
+        valid = [args for args in alone if not attempt(x.__dlpack__, max_version=(1, 3), **args)[1]]
         devices = [
             None,
-            *(keywords["dl_device"] for keywords in accepted if "dl_device" in keywords),
+            *(args["dl_device"] for args in valid if "dl_device" in args),
         ]
-        copies = [None, *(keywords["copy"] for keywords in accepted if "copy" in keywords)]
+        copies = [None, *(args["copy"] for args in valid if "copy" in args)]
         newest = ((0, 0), (1, 0), (1, 3), (2, 0))
         for version, device, copy in itertools.product(newest, devices, copies):
             keywords = {"max_version": version, "dl_device": device, "copy": copy}

@@ -204,12 +204,10 @@ _DTYPES = {
     "float8_e4m3b11fnuz": Dtype(1, Pattern(13, 0), 4, 3),
 }
 """The dtypes that dlprof knows."""
-DTYPES: Mapping[str, int] = {name: dtype.size_bytes for name, dtype in _DTYPES.items()}
+DTYPES: Mapping[str, int] = {name: kind.size_bytes for name, kind in _DTYPES.items()}
 """Their item sizes in bytes."""
-PATTERNS: Mapping[str, Pattern] = {name: dtype.pattern for name, dtype in _DTYPES.items()}
-FLOATS = {
-    name: (dtype.exponent, dtype.mantissa) for name, dtype in _DTYPES.items() if dtype.exponent
-}
+PATTERNS: Mapping[str, Pattern] = {name: kind.pattern for name, kind in _DTYPES.items()}
+FLOATS = {name: (kind.exponent, kind.mantissa) for name, kind in _DTYPES.items() if kind.exponent}
 """Bits of exponent and of mantissa."""
 
 FLOAT8 = tuple(dtype for dtype in DTYPES if dtype.startswith("float8_"))

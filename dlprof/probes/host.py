@@ -155,8 +155,8 @@ class Array(HostMemory):
     def memory(self, spec: ArraySpec) -> str:
         # Their letters are NumPy's; array.array refuses the letter of a dtype that it lacks.
         code = f"numpy.dtype('{spec.dtype}').char"
-        allocation = f"x = array.array({code}, [0]) * {spec.elements}\n"
-        return allocation + _FILL.format(memory="x")
+        text = f"x = array.array({code}, [0]) * {spec.elements}\n"
+        return text + _FILL.format(memory="x")
 
 
 class Mmap(HostMemory):
@@ -191,10 +191,8 @@ class PyArrow(HostMemory):
     layouts = ("C", "aligned", "readonly")
 
     def memory(self, spec: ArraySpec) -> str:
-        allocation = f"x = pyarrow.allocate_buffer({spec.size_bytes})\n" + _FILL.format(memory="x")
-        return allocation + (
-            "x = pyarrow.py_buffer(bytes(x))\n" if spec.layout == "readonly" else ""
-        )
+        text = f"x = pyarrow.allocate_buffer({spec.size_bytes})\n" + _FILL.format(memory="x")
+        return text + ("x = pyarrow.py_buffer(bytes(x))\n" if spec.layout == "readonly" else "")
 
 
 class Pinned(HostMemory):
@@ -217,8 +215,8 @@ class Pinned(HostMemory):
         cupy.cuda.Device().use()
 
     def memory(self, spec: ArraySpec) -> str:
-        allocation = f"x = cupyx.empty_pinned({spec.shape}, dtype='{spec.dtype}')\n"
-        return allocation + _FILL.format(memory="x.reshape(-1).view('uint8')")
+        text = f"x = cupyx.empty_pinned({spec.shape}, dtype='{spec.dtype}')\n"
+        return text + _FILL.format(memory="x.reshape(-1).view('uint8')")
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         return HOST_ARRAY

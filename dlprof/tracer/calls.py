@@ -172,11 +172,9 @@ class Calls(dict[type, "Kind | None"]):
             first = self[type(source[0])] if source else None
             if first is None or first in (CAPSULE, OWN, VIEW):
                 return None
-            kinds = [(array, self.tracer.kinds[type(array)]) for array in source]
-            host = [
-                kind.host_copy(array) if kind and kind.host_copy else None for array, kind in kinds
-            ]
-            states = {kind.is_busy(item) for item, kind in kinds if kind and kind.is_busy} - {None}
+            kinds = [(x, self.tracer.kinds[type(x)]) for x in source]
+            host = [kind.host_copy(x) if kind and kind.host_copy else None for x, kind in kinds]
+            states = {kind.is_busy(x) for x, kind in kinds if kind and kind.is_busy} - {None}
             is_busy = True in states if states else None
             row = self.row(frame, first.framework)
         elif kind is OWN:
@@ -318,14 +316,13 @@ class Calls(dict[type, "Kind | None"]):
         if result_kind is None:
             return None if self.target.is_move else (UNKNOWN, 0)
         row.consumer = result_kind.framework
-        source_address, result_address = kind.address(source), result_kind.address(result)
-        # The same address may also be memory that two devices share.
-        if source_address == result_address and source_address and host is None:
+        address, result_address = kind.address(source), result_kind.address(result)
+        if address == result_address and address and host is None:  # also if devices share memory
             return VIEWS, 0
         device, result_device = kind.device(source), result_kind.device(result)
         host_kind = None if host is None else self.tracer.kinds[type(host)]
         if host_kind is not None and result_device == "cpu":
-            source_address, device = host_kind.address(host), "cpu"
+            address, device = host_kind.address(host), "cpu"
         is_apart = device != result_device and are_apart(device, result_device)
         if "meta" in (device, result_device) or (self.target.is_move and not is_apart):
             return None  # it stands for no data, or is where it was
@@ -335,13 +332,9 @@ class Calls(dict[type, "Kind | None"]):
         if is_apart:
             row.crossings[device, result_device] += 1
             return COPIES, copied
-        if source_address and result_address:
+        if address and result_address:
             length = kind.nbytes(source) if kind.is_buffer else 1
-            return (
-                (VIEWS, 0)
-                if source_address <= result_address < source_address + length
-                else (COPIES, copied)
-            )
+            return (VIEWS, 0) if address <= result_address < address + length else (COPIES, copied)
         is_own = result_kind.owns is not None and result_kind.owns(result) and not kind.may_keep
         return (COPIES, copied) if is_own else (UNKNOWN, 0)
 

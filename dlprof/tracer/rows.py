@@ -103,8 +103,7 @@ class Row:
     def as_dict(self, idle: Mapping[Any, float]) -> dict[str, Any]:
         numbers = list(self.arrays.items())
         total, views, copies, unknown, copied = (
-            sum(counts[index] for _, counts in numbers)
-            for index in (TIME, VIEWS, COPIES, UNKNOWN, BYTES)
+            sum(row[index] for _, row in numbers) for index in (TIME, VIEWS, COPIES, UNKNOWN, BYTES)
         )
         waits, maybe, waited = self._waits(idle)
         empty = sum(call_count(counts) for key, counts in numbers if 0 in words(key)[1])

@@ -246,16 +246,13 @@ class QueuedWork:
         gpu, namespace, subject = self._gpu, self._namespace, self._subject
         if gpu is not None:
             devices = subject.spec.device, subject.result_device
-            busy_streams = [
+            busy = [
                 stream
                 for stream, device in zip(self._streams, devices, strict=True)
                 if device == "cuda"
             ]
-            count = SEVERAL if None in busy_streams else 1
-            streams = [
-                parallel_stream(gpu, f"unrelated work {index}", *busy_streams)
-                for index in range(count)
-            ]
+            count = SEVERAL if None in busy else 1
+            streams = [parallel_stream(gpu, f"unrelated work {i}", *busy) for i in range(count)]
             return tuple(partial(_queue_unrelated, gpu, stream) for stream in streams)
         text = subject.producer.enqueue_unrelated(subject.spec)
         if text is None:

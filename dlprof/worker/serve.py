@@ -206,13 +206,11 @@ def measure_case(state: WorkerState, request: dict[str, Any], answer: Answer) ->
     return ("invalid", trouble) if trouble else ("ok", None)
 
 
-def _convert_first(
-    subject: Subject, request: dict[str, Any], cases_before: int, answer: Answer
-) -> Any:
+def _convert_first(subject: Subject, request: dict[str, Any], cases: int, answer: Answer) -> Any:
     """Return the first result; send its time if an instrument wants one."""
     instruments = request["instruments"]
     try:
-        found, result = times.first_call(subject, cases_before)
+        found, result = times.first_call(subject, cases)
     except Exception as error:
         if own_place(error):
             raise

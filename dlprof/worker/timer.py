@@ -240,10 +240,10 @@ def sample(
         if once_from_ns is not None:
             if turns is not None:
                 turns.wait()
-            other_programs_ran = watch_other_programs()
+            is_contended = watch_other_programs()
             once = take(lambda: loop(1))
             if once.elapsed_ns >= once_from_ns:
-                return join_samples([once], 1, off_ns=off_ns, foreign=other_programs_ran())
+                return join_samples([once], 1, off_ns=off_ns, foreign=is_contended())
             backlog.drain()
         if turns is not None:
             return turns.timing(loop, budget_ns, off_ns, backlog, least_ns)
@@ -255,14 +255,12 @@ def _samples(
 ) -> tuple[Timing, int]:
     loops, elapsed = calibrate(loop, least_ns, backlog)
     count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
-    other_programs_ran, longest_wait = watch_other_programs(), watch_waits()
+    is_contended, longest_wait = watch_other_programs(), watch_waits()
     # Other threads may touch the memory later: page faults of the drain count too.
     samples = [take(lambda: loop(loops), backlog.drain) for _ in range(count)]
     # ...but a wait for a processor during the drain is no part of a sample.
     waited = 0 if backlog.calls else longest_wait()
-    timing = join_samples(
-        samples, loops, loops + backlog.calls, off_ns, other_programs_ran(), waited
-    )
+    timing = join_samples(samples, loops, loops + backlog.calls, off_ns, is_contended(), waited)
     short = _too_short(samples, least_ns) and 2 * loops <= backlog.most_loops
     return timing, short + timing.is_disturbed
 
@@ -293,10 +291,10 @@ def _samples_in_turn(
     elapsed = sum(elapsed for _, elapsed in calibrated.values())
     count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns * len(loops) // max(elapsed, 1)))
     samples: dict[str, list[Sample]] = {name: [] for name in loops}
-    other_programs_ran = watch_other_programs()
+    is_contended = watch_other_programs()
     for name in list(loops) * count:
         samples[name].append(take(partial(loops[name], calibrated[name][0])))
-    foreign = other_programs_ran()
+    foreign = is_contended()
     timings = {
         name: join_samples(times, calibrated[name][0], off_ns=off_ns, foreign=foreign)
         for name, times in samples.items()
@@ -351,14 +349,14 @@ def watch_other_programs() -> Callable[[], bool | None]:
     """Return a function: have other programs had a processor since? None if unknown."""
     begin, before = time.perf_counter_ns(), foreign_ns()
 
-    def other_programs_ran() -> bool | None:
+    def is_contended() -> bool | None:
         now = foreign_ns()
         if before is None or now is None:
             return None
         share_ns = LEAST_FOREIGN_SHARE * (time.perf_counter_ns() - begin)
         return now - before >= max(LEAST_FOREIGN_NS, share_ns)
 
-    return other_programs_ran
+    return is_contended
 
 
 def watch_waits() -> Callable[[], int]:

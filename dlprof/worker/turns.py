@@ -104,7 +104,7 @@ class Turns:
         with nullcontext() if several else self._pinned():
             turn_loops = min(self.wait(loops), max(loops, backlog.most_loops))
             loops, elapsed = turn_loops, elapsed * turn_loops // loops
-            other_programs_ran = timer.watch_other_programs()
+            is_contended = timer.watch_other_programs()
             fitting = budget_ns // max(elapsed, 1)
             count = max(min(MOST_TURNS, fitting), min(LEAST_TURNS, OVERRUN * fitting))
             samples = [_take_sample(loop, loops, backlog, piece)]
@@ -115,7 +115,7 @@ class Turns:
                 samples.append(_take_sample(loop, loops, backlog, piece))
             if several:
                 wait_until_asleep()
-        foreign = other_programs_ran()
+        foreign = is_contended()
         return timer.join_samples(samples, loops, loops + backlog.calls, off_ns, foreign)
 
     @contextmanager

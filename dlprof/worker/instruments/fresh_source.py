@@ -59,16 +59,14 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
         subject = subject.of_bytes(LARGEST_BYTES)
         names = {**subject.namespace, "x": subject.make_another()}
         subject = replace(subject, namespace=names)
-    start_ns = time.perf_counter_ns()
+    start = time.perf_counter_ns()
     pairs: list[Pair] = []
-    while len(pairs) < LEAST or (
-        len(pairs) < MOST and time.perf_counter_ns() - start_ns < budget_ns
-    ):
+    while len(pairs) < LEAST or (len(pairs) < MOST and time.perf_counter_ns() - start < budget_ns):
         pair = _convert_twice(subject)
         if pair is None:
             return unknown("a framework does not say where its array is")
         pairs.append(pair)
-        if subject.is_one_array and time.perf_counter_ns() - start_ns > SLOW_NS:
+        if subject.is_one_array and time.perf_counter_ns() - start > SLOW_NS:
             return unknown("it takes too long to make new arrays")
     crosses = subject.result_device != subject.spec.device
     found = judge(pairs, timer.clock_cost_ns(), crosses)
@@ -76,8 +74,8 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
     is_copy = not all(pair.is_view for pair in pairs)
     fits = memory.fits(memory.COPIES * whole.spec.size_bytes)
     if found["verdict"] == "kept" and is_copy and fits and not subject.is_one_array:
-        start_ns, wait, times = time.perf_counter_ns(), whole.waiter(), list[int]()
-        while len(times) < NEW and time.perf_counter_ns() - start_ns < SLOW_NS:
+        start, wait, times = time.perf_counter_ns(), whole.waiter(), list[int]()
+        while len(times) < NEW and time.perf_counter_ns() - start < SLOW_NS:
             times.append(_once(whole.converter(whole.make_another()), wait)[0])
         found["evidence"]["new_ns"] = statistics.median(times)
     return found

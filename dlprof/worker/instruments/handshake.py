@@ -83,9 +83,9 @@ def measure_refusal(subject: Subject) -> list[dict[str, Any]]:
     if last is None or last["outcome"] == "returned":
         return events
     is_unknown = last["outcome"].startswith("TypeError")
-    for args, keywords in _variants(*requests[-1], is_unknown):
-        call = partial(subject.source.__dlpack__, *args, **keywords)
-        arguments = _arguments(args, keywords)
+    for args, kwargs in _variants(*requests[-1], is_unknown):
+        call = partial(subject.source.__dlpack__, *args, **kwargs)
+        arguments = _arguments(args, kwargs)
         answer = attempt(partial(_record, events, ASKED_OTHERWISE, arguments, call))
         if not isinstance(answer, Refusal):
             break
@@ -106,20 +106,18 @@ def _with_legacy_capsule(subject: Subject) -> list[dict[str, Any]]:
     return events
 
 
-def _variants(
-    args: tuple[Any, ...], keywords: dict[str, Any], is_unknown: bool
-) -> Iterator[Request]:
+def _variants(args: tuple[Any, ...], kwargs: dict[str, Any], is_unknown: bool) -> Iterator[Request]:
     """Yield requests that differ from a refused one in one thing.
 
     If an argument ``is_unknown``, also requests that leave one out, and last one without any.
     """
     if args:
-        yield (), {"stream": args[0], **keywords}
-    if (keywords.get("max_version") or LAST_LEGACY) < FIRST_VERSIONED:
-        yield args, {**keywords, "max_version": VERSION}
+        yield (), {"stream": args[0], **kwargs}
+    if (kwargs.get("max_version") or LAST_LEGACY) < FIRST_VERSIONED:
+        yield args, {**kwargs, "max_version": VERSION}
     if is_unknown:
-        for keyword in filter(keywords.__contains__, NEWER):
-            yield args, {name: value for name, value in keywords.items() if name != keyword}
+        for keyword in filter(kwargs.__contains__, NEWER):
+            yield args, {name: value for name, value in kwargs.items() if name != keyword}
         yield (), {}
 
 
@@ -182,9 +180,9 @@ def _words(error: BaseException) -> str:
     return words(error)[:LONGEST]
 
 
-def _arguments(args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+def _arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     plain = {
         name: value if value is None or isinstance(value, (bool, int, str)) else repr(value)
-        for name, value in keywords.items()
+        for name, value in kwargs.items()
     }
     return {**{str(i): repr(a) for i, a in enumerate(args)}, **plain}

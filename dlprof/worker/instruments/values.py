@@ -62,16 +62,14 @@ def measure(subject: Subject) -> dict[str, Any]:
     source, spec = subject.source, subject.spec
     result = subject.convert()
     subject.wait_for(result)
-    properties: dict[str, list[Any]] = {
+    pairs: dict[str, list[Any]] = {
         # Plain memory has neither. The import says what was asked for.
         "shape": [_lengths(producer, source, spec.shape), _lengths(consumer, result)],
         "dtype": [producer.dtype(source) or spec.dtype, consumer.dtype(result)],
     }
-    if UNKNOWN in properties["dtype"]:
+    if UNKNOWN in pairs["dtype"]:
         return _judge_dtypes(source, result)
-    changed: dict[str, Any] = {
-        name: pair for name, pair in properties.items() if pair[0] != pair[1]
-    }
+    changed: dict[str, Any] = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
     if "shape" not in changed:
         changed.update(_difference(subject, source, result, changed.get("dtype")))
         if changed.keys() == {"values"}:
@@ -335,7 +333,5 @@ def _convert_other_values(subject: Subject, first: Conversion, changed: dict[str
         changed["after_write"] = missed
 
 
-def _result_changed(subject: Subject, conversion: Conversion) -> dict[str, int]:
-    return count_different(
-        conversion.result_values, host_copy(subject, conversion.result, subject.consumer)
-    )
+def _result_changed(subject: Subject, first: Conversion) -> dict[str, int]:
+    return count_different(first.result_values, host_copy(subject, first.result, subject.consumer))
