@@ -44,7 +44,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 def fail_on(*words: str) -> Iterator[Traced]:
     """Trace a block, and fail the test for a line that does one of ``words``."""
     from dlprof import api
-    from dlprof.report.trace_document import place_of
+    from dlprof.report.trace_document import row_place
     from dlprof.runner.trace import FAULTS, checked, faults
 
     forbidden = checked(words) or FAULTS
@@ -54,7 +54,7 @@ def fail_on(*words: str) -> Iterator[Traced]:
     for row in found.rows:
         does = ", ".join(word for word in faults(row) if word in forbidden)
         if does:
-            lines.append(f"{place_of(row)}   {row.expression}   {does}, {row.calls:,}x")
+            lines.append(f"{row_place(row)}   {row.expression}   {does}, {row.calls:,}x")
     if lines:
         pytest.fail("\n".join(["the test forbids what these lines do:", *lines]), pytrace=False)
 

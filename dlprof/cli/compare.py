@@ -97,9 +97,9 @@ def report(
     from dlprof.compare.comparison import NOT_KNOWN, NOTHING, REGRESSION, exit_code
     from dlprof.report.checks import junit
     from dlprof.report.comparison_document import (
-        answers_of,
         as_json,
-        checks_of,
+        comparison_answers,
+        comparison_checks,
         comparison_document,
         sentence,
     )
@@ -113,7 +113,7 @@ def report(
     else:
         code = NOT_KNOWN if comparison.incomparable else 0
     document = comparison_document(comparison, names)
-    checks = checks_of(comparison, unsure)
+    checks = comparison_checks(comparison, unsure)
     outputs.print_report(document)
     texts = {
         "--json": lambda: [as_json(comparison, code)],
@@ -122,4 +122,4 @@ def report(
     outputs.write(document, texts, checks=checks)
     errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}
     if code in errors:
-        raise errors[code](sentence(answers_of(comparison)[0]))
+        raise errors[code](sentence(comparison_answers(comparison)[0]))

@@ -156,10 +156,10 @@ def _write(trace: Trace, outputs: Outputs, path: Path) -> None:
 
 def end(trace: Trace, words: Sequence[str]) -> None:
     """End as the program ended, or with exit code 1 for a fault that ``--fail-on`` names."""
-    from dlprof.report.trace_document import cut_short, place_of
+    from dlprof.report.trace_document import cut_short, row_place
     from dlprof.runner.trace import doubts, faults
 
-    places = {word: [place_of(row) for row in trace.rows if word in faults(row)] for word in words}
+    places = {word: [row_place(row) for row in trace.rows if word in faults(row)] for word in words}
     if failed := [word for word in words if places[word]]:
         text = "; ".join(f"{word}: {_first_places(places[word])}" for word in failed)
         comment = f"# dlprof: allow {', '.join(failed)}"
@@ -169,7 +169,7 @@ def end(trace: Trace, words: Sequence[str]) -> None:
             *cut_short(trace),
             *(f"not all is traced of {trouble}" for trouble in trace.troubles),
         ]
-        unknown = [place_of(row) for row in trace.rows if {*words} & {*doubts(row)}]
+        unknown = [row_place(row) for row in trace.rows if {*words} & {*doubts(row)}]
         result = "passed" + (f", but unknown for {_first_places(unknown)}" if unknown else "")
         if gaps or not trace.processes:
             result = f"unknown, as {gaps[0] if gaps else 'no process wrote its conversions'}"

@@ -17,7 +17,7 @@ from dlprof.errors import Unmeasured
 from dlprof.judge.case_view import CaseView
 from dlprof.measuring.judged import MET, MISSED
 from dlprof.report.document import Problem
-from dlprof.report.paths import Path, arrays_of
+from dlprof.report.paths import Path, session_arrays
 from dlprof.report.survey import surveyed
 from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Session
 from dlprof.text.clean import first_line
@@ -65,11 +65,11 @@ def checks(session: Session, fails: Fails = lambda _: False) -> Iterator[Check]:
     for finding in session.findings:
         for index in finding.results:
             found[index].append(finding)
-    for array in arrays_of(session):
+    for array in session_arrays(session):
         for path in array.paths:
             yield _case_check(path, array.text, found[path.case.index], fails)
     for pair, cases in surveyed(session).items():
-        findings = [one for case in cases for one in found[case.index]]
+        findings = [finding for case in cases for finding in found[case.index]]
         yield _survey_check(pair, cases, findings, fails)
 
 
@@ -87,20 +87,21 @@ def run_checks(session: Session) -> Iterator[Check]:
 
 def expectation_checks(header: Header, unchecked: Verdict = "error") -> Iterator[Check]:
     """Yield one for each expectation; ``unchecked`` is the outcome if it could not be checked."""
-    for one in header.expectations:
-        if one.verdict == MET:
-            yield Check(EXPECTATIONS, one.text)
+    for record in header.expectations:
+        if record.verdict == MET:
+            yield Check(EXPECTATIONS, record.text)
             continue
-        line = f"expected {one.text}: {one.verdict}{f' ({one.reason})' if one.reason else ''}"
-        outcome = "failed" if one.verdict == MISSED else unchecked
-        yield Check(EXPECTATIONS, one.text, outcome, one.verdict, line, line)
+        reason = f" ({record.reason})" if record.reason else ""
+        line = f"expected {record.text}: {record.verdict}{reason}"
+        outcome = "failed" if record.verdict == MISSED else unchecked
+        yield Check(EXPECTATIONS, record.text, outcome, record.verdict, line, line)
 
 
 def check_measured(results: Sequence[Result], simulated: int = 0) -> None:
     """Raise :class:`Unmeasured` if no case has a time, or an answer if no times are taken."""
     if _is_measured(results):
         return
-    reasons = [one.reason or "".join(map(str, one.notes[:1])) for one in results]
+    reasons = [result.reason or "".join(map(str, result.notes[:1])) for result in results]
     first = first_line(next(filter(str.strip, reasons), ""))
     hint = f"; {NEEDS_CUDA_BUILDS}" if simulated else ""
     raise Unmeasured(f"nothing could be measured: {first}{hint}")
@@ -108,9 +109,9 @@ def check_measured(results: Sequence[Result], simulated: int = 0) -> None:
 
 def _is_measured(results: Sequence[Result]) -> bool:
     """Whether a case of a run's own arrays was measured; without such arrays, one of a survey."""
-    own = [one for one in results if not one.case.survey] or results
+    cases = [result for result in results if not result.case.survey] or results
     # Some results never say when they are ready: then the host's time is all.
-    return any(one.host_time is not None or CaseView(0, one).is_measured for one in own)
+    return any(result.host_time is not None or CaseView(0, result).is_measured for result in cases)
 
 
 def _case_check(path: Path, array: str, findings: Sequence[FindingRecord], fails: Fails) -> Check:
@@ -125,14 +126,14 @@ def _case_check(path: Path, array: str, findings: Sequence[FindingRecord], fails
         outcome: Verdict = "error" if result.status in ("crashed", "timeout") else "skipped"
         return Check(suite, name, outcome, result.status, line, line)
     first = f"{path.result} {path.brief_time}".strip()
-    return Check(suite, name, text="\n".join((first, *(one.line for one in findings))))
+    return Check(suite, name, text="\n".join((first, *(finding.line for finding in findings))))
 
 
 def _survey_check(
     pair: str, cases: Sequence[CaseView], findings: Sequence[FindingRecord], fails: Fails
 ) -> Check:
     """Return one check for all small arrays of a pair: one for each would hide the cases."""
-    unique = {id(one): one for one in findings}.values()
+    unique = {id(finding): finding for finding in findings}.values()
     if bad := [finding for finding in unique if fails(finding)]:
         return _failed(pair, SURVEY, bad)
     if faults := [case.result.fault for case in cases if case.result.fault]:
@@ -143,18 +144,18 @@ def _survey_check(
     if all(case.result.refused_at == "create" for case in cases):
         line = "no array could be made"
         return Check(pair, SURVEY, "error", "unmade", line, cases[0].result.reason or line)
-    return Check(pair, SURVEY, text="\n".join(one.line for one in unique))
+    return Check(pair, SURVEY, text="\n".join(finding.line for finding in unique))
 
 
 def _failed(suite: str, name: str, bad: Sequence[FindingRecord]) -> Check:
-    texts = [text for one in bad for text in (one.line, one.advice) if text]
+    texts = [text for finding in bad for text in (finding.line, finding.advice) if text]
     return Check(suite, name, "failed", bad[0].rule, bad[0].line, "\n".join(texts))
 
 
 def github(problems: Iterable[Problem], checks: Iterable[Check] = ()) -> str:
     """Return annotations, a line each: one for each failed check, and for each problem."""
     failed = [check for check in checks if check.outcome in ("failed", "error")]
-    lines = [_command("error", one.kind, f"{one.name}: {one.line}") for one in failed]
+    lines = [_command("error", check.kind, f"{check.name}: {check.line}") for check in failed]
     for problem in problems:
         message = "\n".join((problem.sentence, *problem.advice, *problem.codes[:3]))
         lines.append(_command(LEVELS[problem.severity], problem.rule, message))
@@ -182,9 +183,9 @@ def junit(title: str, checks: Iterable[Check]) -> str:
     for check in checks:
         suites[check.suite].append(check)
     root = ET.Element("testsuites", _counts(title, chain.from_iterable(suites.values())))
-    for name, found in suites.items():
-        suite = ET.SubElement(root, "testsuite", _counts(name, found))
-        for check in found:
+    for name, members in suites.items():
+        suite = ET.SubElement(root, "testsuite", _counts(name, members))
+        for check in members:
             case = ET.SubElement(suite, "testcase", name=check.name, classname=check.suite)
             if tag := ELEMENTS.get(check.outcome):
                 ET.SubElement(case, tag, message=check.line, type=check.kind).text = check.text
@@ -196,6 +197,6 @@ def junit(title: str, checks: Iterable[Check]) -> str:
 
 
 def _counts(name: str, checks: Iterable[Check]) -> dict[str, str]:
-    found = Counter(check.outcome for check in checks)
-    counts = {attribute: str(found[outcome]) for attribute, outcome in COUNTS.items()}
-    return {"name": name, "tests": str(found.total()), **counts}
+    outcomes = Counter(check.outcome for check in checks)
+    counts = {attribute: str(outcomes[outcome]) for attribute, outcome in COUNTS.items()}
+    return {"name": name, "tests": str(outcomes.total()), **counts}

@@ -24,7 +24,7 @@ from dlprof.compare.comparison import (
     load_notice,
 )
 from dlprof.compare.environments import BY_ADDRESS, Environments, Row, read_cells
-from dlprof.compare.environments import Cell as Found
+from dlprof.compare.environments import Cell as EnvironmentCell
 from dlprof.compare.times import FASTER, INVALID, SAME, SLOWER, UNSURE, WIDE, Time
 from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, Change
 from dlprof.compare.verdicts import WORSE as WORSE_CHANGE
@@ -73,7 +73,7 @@ def comparison_document(
     shared, arrays = _arrays(comparison)
     codes = {case: Cell(case.code, code=True, note=array) for case, array in arrays.items()}
     times = sorted(_times(comparison), key=_badness)
-    telling = [one for one in times if _is_telling(comparison, *one)]
+    telling = [entry for entry in times if _is_telling(comparison, *entry)]
     tables, sections = [], []
     if any(case.changes for case in comparison.cases):
         tables.append(_changes_table(comparison, codes))
@@ -92,7 +92,7 @@ def comparison_document(
         context=_differences(comparison, "version"),
         scope=_joined(shared, counted(len(comparison.cases)) if several else ""),
         notices=tuple(filter(None, [_simulated(comparison), *loads])),
-        answers=answers_of(comparison),
+        answers=comparison_answers(comparison),
         tables=tuple(tables),
         marks=comparison.method[:1],
         sections=tuple(sections),
@@ -108,7 +108,7 @@ def as_json(comparison: Comparison, code: int) -> str:
     header = set(Header.model_fields)
     content = {
         "schema": SCHEMA,
-        "answers": [sentence(answer) for answer in answers_of(comparison)],
+        "answers": [sentence(answer) for answer in comparison_answers(comparison)],
         "exit_code": code,
         "reason": comparison.nothing or comparison.incomparable or comparison.inconclusive,
         "base": comparison.base.model_dump(by_alias=True, include=header),
@@ -128,19 +128,19 @@ def _json(content: dict[str, Any]) -> str:
 # Answers
 
 
-def answers_of(comparison: Comparison) -> tuple[Answer, ...]:
+def comparison_answers(comparison: Comparison) -> tuple[Answer, ...]:
     """Return the answer first, then the reasons why it is not sure."""
     if comparison.nothing:
         return (Answer("nothing to compare", note=comparison.nothing),)
-    found = [*_regressions(comparison)]
+    answers = [*_regressions(comparison)]
     judges_times = bool(comparison.criteria.floors)
     may_be = f"HEAD may be {'slower' if judges_times else 'worse'}"
     why_not = (comparison.incomparable if judges_times else "") or comparison.inconclusive
     if why_not:
-        found.append(Answer("incomplete" if found else may_be, note=why_not))
-    elif not found:
-        found.append(_no_regression(comparison, may_be))
-    return (*found, *_doubts(comparison))
+        answers.append(Answer("incomplete" if answers else may_be, note=why_not))
+    elif not answers:
+        answers.append(_no_regression(comparison, may_be))
+    return (*answers, *_doubts(comparison))
 
 
 def sentence(answer: Answer) -> str:
@@ -151,17 +151,17 @@ def sentence(answer: Answer) -> str:
 
 
 def _regressions(comparison: Comparison) -> Iterator[Answer]:
-    slower = [one for one in comparison.times if one[1].word == SLOWER]
+    slower = [entry for entry in comparison.times if entry[1].word == SLOWER]
     if slower:
-        case, time = max(slower, key=lambda one: abs(math.log(one[1].ratio or 1.0)))
+        case, time = max(slower, key=lambda entry: abs(math.log(entry[1].ratio or 1.0)))
         measure = "" if time.measure == "ready" else time.measure
         note = _joined(_interval_text(time), measure, _more(slower))
         value = f"{_number(time.ratio or 1.0)} times as long"
         yield Answer("HEAD is slower", _name(comparison, case), value, note)
     worse = sorted(comparison.having(WORSE), key=lambda case: min(map(_rank, case.changes)))
-    yield from _of_cases(comparison, "HEAD is worse", worse)
-    yield from _of_cases(comparison, "gone in HEAD", comparison.having(GONE))
-    missed = [one for one in comparison.head.expectations if one.verdict == MISSED]
+    yield from _answers(comparison, "HEAD is worse", worse)
+    yield from _answers(comparison, "gone in HEAD", comparison.having(GONE))
+    missed = [record for record in comparison.head.expectations if record.verdict == MISSED]
     if missed:
         yield Answer("HEAD breaks the scenario", note=_expected(missed))
 
@@ -179,9 +179,9 @@ def _no_regression(comparison: Comparison, may_be: str) -> Answer:
 
 
 def _doubts(comparison: Comparison) -> Iterator[Answer]:
-    wide = [one for one in comparison.times if one[1].word == WIDE]
+    wide = [entry for entry in comparison.times if entry[1].word == WIDE]
     if wide:
-        case, time = max(wide, key=lambda one: (one[1].is_likely_slower, one[1].bound or 0.0))
+        case, time = max(wide, key=lambda entry: (entry[1].is_likely_slower, entry[1].bound or 0.0))
         value = f"at most {_number(time.bound or 1.0)} times as long"
         label = "likely slower" if time.is_likely_slower else "wide"
         yield Answer(label, _name(comparison, case), value, _more(wide))
@@ -191,15 +191,17 @@ def _doubts(comparison: Comparison) -> Iterator[Answer]:
         advice = "a larger --budget may tell" if comparison.method else gate
         yield Answer("unsure", note=f"{unsure:,} of {len(comparison.times):,} times; {advice}")
     untimed = [case for case in comparison.having(UNSURE) if not case.times]
-    yield from _of_cases(comparison, "unsure", untimed)
+    yield from _answers(comparison, "unsure", untimed)
     if not (comparison.incomparable and comparison.criteria.floors):
-        yield from _of_cases(comparison, "not compared", comparison.having(INVALID))
-    unchecked = [one for one in comparison.head.expectations if one.verdict not in (MET, MISSED)]
+        yield from _answers(comparison, "not compared", comparison.having(INVALID))
+    unchecked = [
+        record for record in comparison.head.expectations if record.verdict not in (MET, MISSED)
+    ]
     if unchecked:
         yield Answer("not checked", note=_expected(unchecked))
 
 
-def _of_cases(comparison: Comparison, label: str, cases: Sequence[Compared]) -> Iterator[Answer]:
+def _answers(comparison: Comparison, label: str, cases: Sequence[Compared]) -> Iterator[Answer]:
     if cases:
         note = _joined(cases[0].reason, _more(cases))
         yield Answer(label, _name(comparison, cases[0]), note=note)
@@ -212,7 +214,7 @@ def _rank(change: Change) -> tuple[int, int]:
 
 def _expected(records: Iterable[ExpectationRecord]) -> str:
     return "expected " + listed(
-        f"{one.text} ({one.reason})" if one.reason else one.text for one in records
+        f"{record.text} ({record.reason})" if record.reason else record.text for record in records
     )
 
 
@@ -233,14 +235,14 @@ def _fields(case: CaseRecord) -> tuple[str, ...]:
 
 def _arrays(comparison: Comparison) -> tuple[str, dict[CaseRecord, str]]:
     """Return the fields that all cases share, and the other fields of each: ``64x64, float32``."""
-    fields = {one.case: _fields(one.case) for one in comparison.cases}
+    fields = {case.case: _fields(case.case) for case in comparison.cases}
     shared = [len(set(values)) == 1 for values in zip(*fields.values(), strict=True)]
     first = next(iter(fields.values()), ())
-    others = {
-        case: _joined(*(text for text, same in zip(found, shared, strict=True) if not same))
-        for case, found in fields.items()
+    texts = {
+        case: _joined(*(text for text, same in zip(values, shared, strict=True) if not same))
+        for case, values in fields.items()
     }
-    return _joined(*(text for text, same in zip(first, shared, strict=True) if same)), others
+    return _joined(*(text for text, same in zip(first, shared, strict=True) if same)), texts
 
 
 def _name(comparison: Comparison, case: Compared) -> str:
@@ -258,7 +260,7 @@ def _ratio_text(time: Time) -> str:
 
 
 def _interval_text(time: Time) -> str:
-    """Return the interval that decided on the word; of WIDE its bound."""
+    """Return the interval that decided on the word, or the bound of WIDE."""
     if time.word == WIDE and time.bound is not None:
         return f"at most {_number(time.bound)}"
     interval = time.interval if time.word == SAME else time.corrected
@@ -273,7 +275,7 @@ def _number(ratio: float) -> str:
 
 
 def _differences(comparison: Comparison, *kinds: str) -> str:
-    return _joined(*(str(one) for one in comparison.differences if one.kind in kinds))
+    return _joined(*(str(entry) for entry in comparison.differences if entry.kind in kinds))
 
 
 # Tables of two sides
@@ -288,7 +290,7 @@ def _times(comparison: Comparison) -> Iterator[CaseTime]:
 
 
 def _is_telling(comparison: Comparison, case: Compared, time: Time | None) -> bool:
-    """Whether the first screen has its row: if it is the same, or passes as WIDE, it has none."""
+    """Whether the first screen shows the time: not if it is the same or passes as WIDE."""
     if time is not None and time.word == WIDE:
         return not comparison.criteria.passes(time)
     return _word(case, time) not in (SAME, INVALID)
@@ -298,8 +300,8 @@ def _word(case: Compared, time: Time | None) -> str:
     return time.word if time else case.word
 
 
-def _badness(one: CaseTime) -> tuple[int, float]:
-    case, time = one
+def _badness(entry: CaseTime) -> tuple[int, float]:
+    case, time = entry
     return ORDER.index(_word(case, time)), -((time and time.ratio) or 0.0)
 
 
@@ -329,7 +331,7 @@ def _changes_table(comparison: Comparison, codes: dict[CaseRecord, Cell]) -> Tab
     """Return the changed verdicts, worst first; cases that changed in the same way share a row."""
     alike: dict[tuple[str, str, str], list[CaseRecord]] = defaultdict(list)
     changes = [(change, case) for case in comparison.cases for change in case.changes]
-    for change, case in sorted(changes, key=lambda one: _rank(one[0])):
+    for change, case in sorted(changes, key=lambda item: _rank(item[0])):
         reason = case.reasons[1] if change.what == STATUS else ""
         text = f"{change}: {reason}" if reason else str(change)
         alike[change.direction, change.severity, text].append(case.case)
@@ -359,7 +361,7 @@ def _method(comparison: Comparison, names: tuple[str, str]) -> Table:
 # Checks of continuous integration
 
 
-def checks_of(comparison: Comparison, unsure: int | None = None) -> tuple[Check, ...]:
+def comparison_checks(comparison: Comparison, unsure: int | None = None) -> tuple[Check, ...]:
     """Return one check for whether the sides could be compared, one for each case and expectation.
 
     ``unsure`` is the exit code of a doubt; with None only a failed comparison fails.
@@ -375,10 +377,10 @@ def checks_of(comparison: Comparison, unsure: int | None = None) -> tuple[Check,
     not_comparable = comparison.incomparable if comparison.times else ""
     inconclusive = comparison.inconclusive if unsure is not None else ""
     why_not = comparison.nothing or not_comparable or inconclusive
-    answers = [*map(sentence, answers_of(comparison)), _simulated(comparison)]
+    answers = [*map(sentence, comparison_answers(comparison)), _simulated(comparison)]
     whole: Verdict = "error" if why_not else "passed"
     kind, text = "not compared" if why_not else "", "\n".join(answers).strip()
-    found = [
+    checks = [
         Check("BASE and HEAD", "can be compared", whole, kind, why_not, text),
         *expectation_checks(comparison.head, strict),
     ]
@@ -391,30 +393,32 @@ def checks_of(comparison: Comparison, unsure: int | None = None) -> tuple[Check,
         word = "" if outcome == "passed" else case.word
         text = "\n".join([line, *times, *map(str, case.changes)])
         suite = ", ".join(_fields(case.case))
-        found.append(Check(suite, case.case.code, outcome, word, line, text))
-    return tuple(found)
+        checks.append(Check(suite, case.case.code, outcome, word, line, text))
+    return tuple(checks)
 
 
 # Many environments
 
 
-def environments_document(found: Environments) -> Document:
+def environments_document(matrix: Environments) -> Document:
     """Show the paths that differ between environments first, and in full every path."""
-    differ, same = found.rows[: found.different], found.rows[found.different :]
-    first = (_paths_table(one, is_first=True) for one in found.split_pairs(differ))
+    differ, same = matrix.rows[: matrix.different], matrix.rows[matrix.different :]
+    first = (_paths_table(pair, is_first=True) for pair in matrix.split_pairs(differ))
     parts = {"Paths that differ": differ, "Paths that are the same": same}
     tables = {
-        name: tuple(map(_paths_table, found.split_pairs(rows))) for name, rows in parts.items()
+        name: tuple(map(_paths_table, matrix.split_pairs(rows))) for name, rows in parts.items()
     }
-    has_star = any(BY_ADDRESS in cell.word for row in found.rows for cell in row.cells.values())
-    counts = (f"{name}: {len({one.get(name) for one in found.columns})}" for name in found.axes)
-    names = list(dict.fromkeys(name for one in found.columns for name in one))
-    columns = (tuple(Cell(one.get(name, "-")) for name in names) for one in found.columns)
+    has_star = any(BY_ADDRESS in cell.word for row in matrix.rows for cell in row.cells.values())
+    counts = (
+        f"{name}: {len({column.get(name) for column in matrix.columns})}" for name in matrix.axes
+    )
+    names = list(dict.fromkeys(name for column in matrix.columns for name in column))
+    columns = (tuple(Cell(column.get(name, "-")) for name in names) for column in matrix.columns)
     return Document(
-        title=counted(len(found.columns), "environment"),
+        title=counted(len(matrix.columns), "environment"),
         context=listed(counts),
-        scope=counted(found.sessions, "session"),
-        answers=(_difference(found),),
+        scope=counted(matrix.sessions, "session"),
+        answers=(_difference(matrix),),
         tables=tuple(replace(table, is_summary=True) for table in first),
         marks=(STAR,) if has_star else (),
         sections=(
@@ -424,32 +428,32 @@ def environments_document(found: Environments) -> Document:
     )
 
 
-def _difference(found: Environments) -> Answer:
-    cases = counted(len(found.rows), "case")
-    if not found.different:
+def _difference(matrix: Environments) -> Answer:
+    cases = counted(len(matrix.rows), "case")
+    if not matrix.different:
         return Answer("no difference", note=f"in {cases}")
-    times = sum(row.time_differs(found.columns) for row in found.rows[: found.different])
+    times = sum(row.time_differs(matrix.columns) for row in matrix.rows[: matrix.different])
     in_time = f", {times:,} in time" if times else ""
-    return Answer("differences", note=f"{found.different:,} of {cases}{in_time}")
+    return Answer("differences", note=f"{matrix.different:,} of {cases}{in_time}")
 
 
-def _paths_table(found: Environments, is_first: bool = False) -> Table:
+def _paths_table(matrix: Environments, is_first: bool = False) -> Table:
     """Return the rows of one pair. Arrays of a path with the same results share a row."""
-    places = [*range(len(found.columns))]
+    places = [*range(len(matrix.columns))]
     if is_first:
         places = [*places[:1], *places[1:][1 - MOST_COLUMNS :]]
     alike: dict[tuple[Any, ...], list[Row]] = {}
-    for row in found.rows:
+    for row in matrix.rows:
         words = tuple((place, cell.word, cell.rules) for place, cell in row.cells.items())
         alike.setdefault((row.case.code, words), []).append(row)
-    several = len({_array(row) for row in found.rows}) > 1
-    heads = (found.label(place).replace(", ", " ") for place in places)
+    several = len({_array(row) for row in matrix.rows}) > 1
+    heads = (matrix.label(place).replace(", ", " ") for place in places)
     rows = []
-    for first, *others in alike.values():
-        note = _joined(_array(first), f"+{len(others)} alike" if others else "") if several else ""
+    for first, *peers in alike.values():
+        note = _joined(_array(first), f"+{len(peers)} alike" if peers else "") if several else ""
         cells = (_result_cell(first.cells.get(place)) for place in places)
         rows.append((Cell(first.case.code, code=True, note=note), *cells))
-    return Table((Column(pair_text(found.rows[0].case.pair)), *map(Column, heads)), tuple(rows))
+    return Table((Column(pair_text(matrix.rows[0].case.pair)), *map(Column, heads)), tuple(rows))
 
 
 def _array(row: Row) -> str:
@@ -457,21 +461,21 @@ def _array(row: Row) -> str:
     return f"{row.case.dtype} {shape_text(row.case.shape)}{layout}"
 
 
-def _result_cell(found: Found | None) -> Cell:
-    if found is None:
+def _result_cell(cell: EnvironmentCell | None) -> Cell:
+    if cell is None:
         return Cell("-", "dim")
-    time = "" if found.median_ns is None else plain_time(found.median_ns)
-    is_bad = found.rules or found.word in ("wrong", "crash", "hangs")
-    tone: Tone = "bad" if is_bad else RESULT_TONES.get(found.word.rstrip(BY_ADDRESS), "")
-    return Cell(time, tone, note=" ".join((found.word, *found.rules)))
+    time = "" if cell.median_ns is None else plain_time(cell.median_ns)
+    is_bad = cell.rules or cell.word in ("wrong", "crash", "hangs")
+    tone: Tone = "bad" if is_bad else RESULT_TONES.get(cell.word.rstrip(BY_ADDRESS), "")
+    return Cell(time, tone, note=" ".join((cell.word, *cell.rules)))
 
 
-def environments_json(found: Environments) -> str:
+def environments_json(matrix: Environments) -> str:
     """Return ``dlprof.environments/1``: the columns, and the rows with their cells."""
     rows = [
         {
             "case": row.case,
-            "differs": at < found.different,
+            "differs": index < matrix.different,
             "cells": {
                 str(place): {
                     "result": cell.word,
@@ -482,27 +486,27 @@ def environments_json(found: Environments) -> str:
                 for place, cell in sorted(row.cells.items())
             },
         }
-        for at, row in enumerate(found.rows)
+        for index, row in enumerate(matrix.rows)
     ]
-    head = {"schema": SCHEMA_OF_MANY, "sessions": found.sessions, "axes": found.axes}
-    return _json({**head, "columns": found.columns, "rows": rows})
+    head = {"schema": SCHEMA_OF_MANY, "sessions": matrix.sessions, "axes": matrix.axes}
+    return _json({**head, "columns": matrix.columns, "rows": rows})
 
 
 def bisect_document(
-    tried: Sequence[Tried], package: str, statement: str, pair: tuple[str, str]
+    trials: Sequence[Tried], package: str, statement: str, pair: tuple[str, str]
 ) -> Document:
     """Show the releases that were tried, and the first that gives another result."""
     words = {True: Cell("good"), False: Cell("changed", "worse"), None: Cell("not known", "dim")}
-    first_bad = next(one.version for one in tried if one.is_good is False)
+    first_bad = next(trial.version for trial in trials if trial.is_good is False)
     rows = []
-    for one in tried:
-        cases = read_cells(one.session) if one.session is not None else ()
-        result = next((_result_cell(cell) for _, cell in cases), Cell(one.reason or "?"))
-        rows.append((Cell(f"{package} {one.version}"), result, words[one.is_good]))
+    for trial in trials:
+        cases = read_cells(trial.session) if trial.session is not None else ()
+        result = next((_result_cell(cell) for _, cell in cases), Cell(trial.reason or "?"))
+        rows.append((Cell(f"{package} {trial.version}"), result, words[trial.is_good]))
     return Document(
         title=pair_text(pair),
         scope=statement,
-        context=f"{counted(len(tried), 'release')} tried",
+        context=f"{counted(len(trials), 'release')} tried",
         answers=(Answer("changed", f"{package} {first_bad}"),),
         tables=(Table((Column("release"), Column("result"), Column("")), tuple(rows)),),
     )

@@ -43,15 +43,15 @@ class Conformance:
         """Return checks with one of these verdicts and at least this severity, worst first."""
         strict = SEVERITIES[: SEVERITIES.index(least) + 1]
         return sorted(
-            (one for one in self.found if one.verdict in verdicts and one.check.severity in strict),
-            key=lambda one: (SEVERITIES.index(one.check.severity), ORDER.index(one.verdict)),
+            (row for row in self.found if row.verdict in verdicts and row.check.severity in strict),
+            key=lambda row: (SEVERITIES.index(row.check.severity), ORDER.index(row.verdict)),
         )
 
 
 def conformance_document(measured: Conformance) -> Document:
     name = f"{measured.framework} {measured.version}".strip()
     roles = {
-        role: [one for one in measured.found if one.check.role == role]
+        role: [row for row in measured.found if row.check.role == role]
         for role in ("consumer", "producer")
     }
     wrong = measured.wrong()
@@ -61,18 +61,18 @@ def conformance_document(measured: Conformance) -> Document:
         f"{STANDARDS} · Python {measured.python}",
         answers=(
             Answer("answer", "", "", _answer(measured.framework, wrong, unknown)),
-            *(Answer(f"as {role}", "", "", counts(found)) for role, found in roles.items()),
+            *(Answer(f"as {role}", "", "", counts(rows)) for role, rows in roles.items()),
         ),
         tables=(Table(OPEN_COLUMNS, tuple(map(_row, (*wrong, *unknown)))),),
         sections=tuple(
-            Section(f"All clauses as {role}", (Table(COLUMNS, tuple(_rows(found))),))
-            for role, found in roles.items()
+            Section(f"All clauses as {role}", (Table(COLUMNS, tuple(_rows(rows))),))
+            for role, rows in roles.items()
         ),
         commands=(
             f"dlprof conformance {measured.framework} --full",
             *(
-                f"dlprof conformance {measured.framework} --repro {one.check.name}"
-                for one in wrong[:1]
+                f"dlprof conformance {measured.framework} --repro {row.check.name}"
+                for row in wrong[:1]
             ),
         ),
     )
@@ -80,7 +80,7 @@ def conformance_document(measured: Conformance) -> Document:
 
 def _answer(framework: str, wrong: Sequence[Found], unknown: Sequence[Found]) -> str:
     """Count the violated clauses by severity, and the unknown ones."""
-    words = [one.check.severity for one in wrong]
+    words = [row.check.severity for row in wrong]
     counts = ", ".join(f"{words.count(word)} {word}" for word in SEVERITIES if word in words)
     clauses = counted(len(words), "clause")
     verb = f"violates {clauses} of the standards: {counts}" if words else "violates no clause"
@@ -88,37 +88,37 @@ def _answer(framework: str, wrong: Sequence[Found], unknown: Sequence[Found]) ->
     return f"{framework} {verb}{open_}"
 
 
-def counts(found: Sequence[Found]) -> str:
+def counts(rows: Sequence[Found]) -> str:
     """Count the clauses that hold, among those that apply."""
-    verdicts = [one.verdict for one in found if one.verdict != "not applicable"]
+    verdicts = [row.verdict for row in rows if row.verdict != "not applicable"]
     if not verdicts:
-        return f"no clause applies: {found[0].observation}"
+        return f"no clause applies: {rows[0].observation}"
     words = {"refused": "refused (allowed)"}
-    others = [
-        f"{verdicts.count(one)} {words.get(one, one)}"
-        for one in ORDER
-        if one in verdicts and one != "holds"
+    texts = [
+        f"{verdicts.count(verdict)} {words.get(verdict, verdict)}"
+        for verdict in ORDER
+        if verdict in verdicts and verdict != "holds"
     ]
-    return "; ".join((f"{verdicts.count('holds')} of {len(verdicts)} clauses hold", *others))
+    return "; ".join((f"{verdicts.count('holds')} of {len(verdicts)} clauses hold", *texts))
 
 
-def _row(one: Found) -> tuple[Cell, ...]:
-    word = "Unknown" if one.verdict == "unknown" else "Seen"
+def _row(row: Found) -> tuple[Cell, ...]:
+    word = "Unknown" if row.verdict == "unknown" else "Seen"
     return (
-        Cell(one.check.severity, "bad" if one.check.severity == "must" else "copy"),
-        Cell(one.check.name, note=f"({one.check.role})"),
-        Cell(f"{one.check.clause} {word}: {first_words(one.observation, MOST_WORDS)}"),
+        Cell(row.check.severity, "bad" if row.check.severity == "must" else "copy"),
+        Cell(row.check.name, note=f"({row.check.role})"),
+        Cell(f"{row.check.clause} {word}: {first_words(row.observation, MOST_WORDS)}"),
     )
 
 
-def _rows(found: Sequence[Found]) -> Iterator[tuple[Cell, ...]]:
-    for one in sorted(found, key=lambda one: ORDER.index(one.verdict)):
-        observation = f" Seen: {one.observation}" if one.observation else ""
+def _rows(rows: Sequence[Found]) -> Iterator[tuple[Cell, ...]]:
+    for row in sorted(rows, key=lambda row: ORDER.index(row.verdict)):
+        observation = f" Seen: {row.observation}" if row.observation else ""
         yield (
-            Cell(one.check.name, code=True),
-            Cell(one.verdict, TONES.get(one.verdict, "dim")),
-            Cell(f"{one.check.severity}: {one.check.clause}{observation}"),
-            Cell(one.check.source, link=one.check.link),
+            Cell(row.check.name, code=True),
+            Cell(row.verdict, TONES.get(row.verdict, "dim")),
+            Cell(f"{row.check.severity}: {row.check.clause}{observation}"),
+            Cell(row.check.source, link=row.check.link),
         )
 
 
@@ -126,13 +126,13 @@ def as_json(measured: Conformance) -> str:
     """One JSON object, with a line end."""
     checks = [
         {
-            **{name: getattr(one.check, name) for name in ("name", "role", "severity", "source")},
-            "link": one.check.link,
-            "clause": one.check.clause,
-            "verdict": one.verdict,
-            "observation": one.observation,
+            **{name: getattr(row.check, name) for name in ("name", "role", "severity", "source")},
+            "link": row.check.link,
+            "clause": row.check.clause,
+            "verdict": row.verdict,
+            "observation": row.observation,
         }
-        for one in measured.found
+        for row in measured.found
     ]
     content = {
         "schema": SCHEMA,

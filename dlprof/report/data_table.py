@@ -1,7 +1,7 @@
 """A session as a table with a row for each timed case: a DataFrame, CSV and Parquet.
 
 The columns are the same whatever was measured; units stand in their names. A column never changes
-its meaning, and new ones come at the end. A text is one line, and not endless.
+its meaning, and new ones come at the end. A text is one line of limited length.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def to_frame(session: Session) -> pd.DataFrame:
     ]
     for row in rows:
         texts = (name for name, kind in COLUMNS.items() if kind == "string")
-        row.update({one: clean(str(row[one]), LONGEST) for one in texts if row[one] is not None})
+        row.update({key: clean(str(row[key]), LONGEST) for key in texts if row[key] is not None})
     places = pd.RangeIndex(len(rows), name="case")
     frame = pd.DataFrame(rows, index=places, columns=list(COLUMNS), dtype=object)
     return frame.astype(COLUMNS)
@@ -156,11 +156,11 @@ def _row(result: Result) -> dict[str, Any]:
     is_whole = case.kind == "copy" and not is_too_fast_to_copy(case)
     # The evidence of order has times of the simulated device.
     numbers = {} if result.untimed else NUMBERS | (OF_COPIES if is_whole else {})
-    faults = [one.page_faults_per_call for one in host.processes] if host is not None else []
+    faults = [worker.page_faults_per_call for worker in host.processes] if host is not None else []
     known = [fault for fault in faults if fault is not None]
     size = math.prod(result.case.shape) * DTYPES.get(result.case.dtype, 0)
     return {
-        **{name: _at(result, place) for name, place in (CASE | WORDS | numbers).items()},
+        **{name: _value(result, place) for name, place in (CASE | WORDS | numbers).items()},
         "shape": shape_text(result.case.shape),
         "size_bytes": size if 0 < size <= LARGEST_INTEGER else None,
         "page_faults_per_call": statistics.median(known) if known else None,
@@ -169,7 +169,7 @@ def _row(result: Result) -> dict[str, Any]:
     }
 
 
-def _at(part: Any, place: str) -> Any:
+def _value(part: Any, place: str) -> Any:
     """Return the value at a dotted place, or None."""
     for name in place.split("."):
         if part is not None:

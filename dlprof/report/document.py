@@ -177,7 +177,7 @@ def facts(items: Iterable[tuple[str, str]]) -> Table:
     return Table((Column(""), Column("")), rows)
 
 
-def first_of(lines: tuple[str, ...], most: int) -> tuple[str, ...]:
+def first_lines(lines: tuple[str, ...], most: int) -> tuple[str, ...]:
     """Return the first lines, and the number of the others."""
     return (*lines[:most], *filter(None, [more_rows(len(lines), most)]))
 

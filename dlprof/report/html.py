@@ -18,7 +18,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from dlprof._version import __version__
-from dlprof.report.document import Cell, Document, first_of
+from dlprof.report.document import Cell, Document, first_lines
 from dlprof.runner.session import Session
 from dlprof.runner.session_file import document as session_text
 
@@ -46,7 +46,7 @@ def render(document: Document, session: Session | None = None) -> str:
         row=ROW,
         most_rows=MOST_ROWS,
         most_lines=MOST_LINES,
-        place_of={one.rule: at for at, one in reversed([*enumerate(document.problems)])},
+        places={item.rule: index for index, item in reversed([*enumerate(document.problems)])},
         saved=_packed(session) if session is not None else None,
         file=SAVED,
         version=__version__,
@@ -60,21 +60,21 @@ def _packed(session: Session) -> str:
     return f"data:application/x-xz;base64,{base64.b64encode(packed).decode('ascii')}"
 
 
-def shown(cell: Cell, place_of: Mapping[str, int]) -> Markup:
+def shown(cell: Cell, places: Mapping[str, int]) -> Markup:
     """Return the text of a cell; a rule leads to its problem, by its place on the page."""
     note = Markup(' <span class="under">{}</span>').format(cut(cell.note)) if cell.note else ""
     if cell.link:
         return Markup('<a href="{}">{}</a>{}').format(cell.link, cut(cell.text), note)
     if cell.code:
         return Markup("<code>{}</code>{}").format(cut(cell.text), note)
-    return linked(cut(cell.text), place_of) + note
+    return linked(cut(cell.text), places) + note
 
 
-def linked(text: str, place_of: Mapping[str, int]) -> Markup:
+def linked(text: str, places: Mapping[str, int]) -> Markup:
     """Return the text; a rule in it leads to its problem."""
 
     def link(rule: re.Match[str]) -> str:
-        place = place_of.get(rule[0])
+        place = places.get(rule[0])
         return rule[0] if place is None else f'<a href="#p{place}">{rule[0]}</a>'
 
     return Markup(RULE.sub(link, str(escape(text))))  # noqa: S704 - escaped here
@@ -87,21 +87,21 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 def prose(text: str) -> Markup:
     """Return a sentence with its code and its links, which are all its Markdown."""
-    found = str(escape(cut(text)))
+    html = str(escape(cut(text)))
     for pattern, replacement in INLINE:
-        found = pattern.sub(replacement, found)
-    return Markup(found)  # noqa: S704 - escaped above
+        html = pattern.sub(replacement, html)
+    return Markup(html)  # noqa: S704 - escaped above
 
 
 @cache
 def _assets() -> dict[str, Any]:
     """Return style and script with their hashes: the page allows them, and no others."""
-    found: dict[str, Any] = {}
+    assets: dict[str, Any] = {}
     for name, file in (("style", "style.css"), ("script", "script.js")):
         text = _source(file)
         digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-        found |= {name: Markup(text), f"{name}_hash": digest}  # noqa: S704 - our own files
-    return found
+        assets |= {name: Markup(text), f"{name}_hash": digest}  # noqa: S704 - our own files
+    return assets
 
 
 @cache
@@ -114,8 +114,8 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = (cut, prose, shown, linked, first_of)
-    environment.filters |= {one.__name__: one for one in filters}
+    filters = (cut, prose, shown, linked, first_lines)
+    environment.filters |= {function.__name__: function for function in filters}
     return environment.get_template("page.html.j2")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from dlprof.report.document import Answer, Block, Cell, Document, Problem, Table, first_of
+from dlprof.report.document import Answer, Block, Cell, Document, Problem, Table, first_lines
 from dlprof.text.markdown import code, prose
 
 MOST_ROWS = 200
@@ -17,7 +17,7 @@ MOST_ROWS = 200
 
 def render(document: Document) -> str:
     """Return the first screen, then all other sections folded."""
-    sections = [(f"### {prose(one.heading)}", one) for one in document.sections if one.is_first]
+    sections = [(f"### {prose(part.heading)}", part) for part in document.sections if part.is_first]
     blocks = [
         f"## dlprof: {prose(document.headline)}",
         prose(document.context),
@@ -25,10 +25,10 @@ def render(document: Document) -> str:
         "\n".join(map(_answer, document.answers)),
         *map(_table, document.tables),
         "  \n".join(map(prose, document.marks)),
-        *(part for head, one in sections for part in (head, *map(_block, one.blocks))),
+        *(part for head, section in sections for part in (head, *map(_block, section.blocks))),
         "\n".join(map(_problem, document.problems)),
     ]
-    for section in (one for one in document.sections if not one.is_first):
+    for section in (section for section in document.sections if not section.is_first):
         heading = f"<summary>{escape(' '.join(section.heading.split()))}</summary>"
         blocks += [f"<details>{heading}", *map(_block, section.blocks), "</details>"]
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -56,16 +56,16 @@ def _problem(problem: Problem) -> str:
 def _block(block: Block) -> str:
     if isinstance(block, Table):
         return _table(block)
-    return "\n".join(f"- {prose(line)}" for line in first_of(block.lines, MOST_ROWS))
+    return "\n".join(f"- {prose(line)}" for line in first_lines(block.lines, MOST_ROWS))
 
 
-def _table(found: Table) -> str:
-    found = found.first(MOST_ROWS)
-    titles = [prose(column.title) for column in found.columns]
-    rows = ([*map(_cell, row)] for row in found.rows)
-    shown = table(titles, rows, [column.right for column in found.columns])
-    more = f"{found.more}{' (below)' * found.is_summary}" if found.more else ""
-    return "\n\n".join(filter(None, (shown if found.rows else "", prose(more))))
+def _table(content: Table) -> str:
+    content = content.first(MOST_ROWS)
+    titles = [prose(column.title) for column in content.columns]
+    rows = ([*map(_cell, row)] for row in content.rows)
+    shown = table(titles, rows, [column.right for column in content.columns])
+    more = f"{content.more}{' (below)' * content.is_summary}" if content.more else ""
+    return "\n\n".join(filter(None, (shown if content.rows else "", prose(more))))
 
 
 def _cell(cell: Cell) -> str:

@@ -9,7 +9,7 @@ from dlprof.judge import FAULTS, thresholds, with_name
 from dlprof.judge.safety import Level, is_open, is_unchecked
 from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, Tone
-from dlprof.report.paths import KINDS, Array, Path, lines_of, plainest, queued_work
+from dlprof.report.paths import KINDS, Array, Path, path_lines, plainest, queued_work
 from dlprof.runner.quantity import (
     MARK,
     is_wide,
@@ -39,33 +39,33 @@ Line = Sequence[Path]
 # Answers
 
 
-def answers_of(arrays: Sequence[Array]) -> tuple[Answer, ...]:
+def array_answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     """Return the fastest view and the fastest copy of one pair's arrays.
 
-    If no view is safe on every stream, one for the default stream; if no copy is safe, one that is
-    after a wait.
+    If no view is safe on every stream, return one for the default stream. If no copy is safe,
+    return one that is safe after a wait.
     """
     if len(arrays) > 1:
-        return tuple(_of_several(arrays, kind) for kind in KINDS)
+        return tuple(_common_answer(arrays, kind) for kind in KINDS)
     (array,) = arrays
     view, copy = (_answer(array, kind) for kind in KINDS)
-    default = None if view.code else _on_default_stream(array)
-    late = None if copy.code else _after_a_wait(array)
+    default = None if view.code else _default_stream_answer(array)
+    late = None if copy.code else _wait_answer(array)
     return tuple(filter(None, (view, default, late or copy)))
 
 
 def fastest(array: Array, kind: str) -> list[Path]:
     """Return the fastest safe paths of a kind with about the same time; else right ones.
 
-    A path with a problem is offered only if all have one. So is one with a time that is not its
-    own: that of a copy which the framework keeps, or one that other programs disturbed.
+    A path with a problem, with the time of a cached copy or with a disturbed time is offered only
+    if no other path is left.
     """
     for level in LEVELS:
-        found = [one for one in array.paths if (one.safety.level, one.offered) == (level, kind)]
+        paths = [path for path in array.paths if (path.safety.level, path.offered) == (level, kind)]
         for is_worse in (_has_problem, _is_kept, _is_disturbed):
-            found = [one for one in found if not is_worse(one)] or found
-        if found:
-            return lines_of(found)[0]
+            paths = [path for path in paths if not is_worse(path)] or paths
+        if paths:
+            return path_lines(paths)[0]
     return []
 
 
@@ -88,7 +88,7 @@ def _is_kept(path: Path) -> bool:
     return path.case.is_cached_copy and path.case.new_ns is None
 
 
-def _of_several(arrays: Sequence[Array], kind: str) -> Answer:
+def _common_answer(arrays: Sequence[Array], kind: str) -> Answer:
     """Return the path that is the fastest for every array, if there is one."""
     paths = [path for array in arrays if (path := best(array, kind)) is not None]
     if not paths:
@@ -117,15 +117,15 @@ def _answer(array: Array, kind: str) -> Answer:
     line = fastest(array, kind)
     if not line:
         untimed = any(path.case.result.untimed for path in array.paths)
-        return Answer(f"{'' if untimed else 'fastest '}safe {kind}", note=_none(array, kind))
-    found = plainest(line)
-    others = len(line) - 1
-    near = f"{counted(others, 'other')} about as fast" if others and found.is_timed else ""
-    note = _condition(array, found) or near
-    return Answer(_label([found], kind), found.code, found.brief_time, note)
+        return Answer(f"{'' if untimed else 'fastest '}safe {kind}", note=_none_text(array, kind))
+    path = plainest(line)
+    count = len(line) - 1
+    near = f"{counted(count, 'other')} about as fast" if count and path.is_timed else ""
+    note = _condition(array, path) or near
+    return Answer(_label([path], kind), path.code, path.brief_time, note)
 
 
-def waited(array: Array) -> Path | None:
+def late_copy(array: Array) -> Path | None:
     """Return the fastest copy that is whole after a wait for its result."""
     late = [
         path
@@ -134,12 +134,12 @@ def waited(array: Array) -> Path | None:
         and path.offered == "copy"
         and not path.case.is_wrong
     ]
-    return plainest(lines_of(late)[0]) if late else None
+    return plainest(path_lines(late)[0]) if late else None
 
 
-def _on_default_stream(array: Array) -> Answer | None:
+def _default_stream_answer(array: Array) -> Answer | None:
     """Return the fastest view that only races on other streams."""
-    found = [
+    paths = [
         path
         for path in array.paths
         if path.result == "view"
@@ -148,30 +148,32 @@ def _on_default_stream(array: Array) -> Answer | None:
         and path.case.is_ordered_by_default
         and not (is_unchecked(path.case) or is_open(path.case))
     ]
-    if not found:
+    if not paths:
         return None
-    path = plainest(lines_of(found)[0])
+    path = plainest(path_lines(paths)[0])
     note = f"a race if work on x is elsewhere: {RACE}"
     return Answer("default stream", path.code, path.brief_time, note)
 
 
-def _after_a_wait(array: Array) -> Answer | None:
-    found = waited(array)
-    if found is None:
+def _wait_answer(array: Array) -> Answer | None:
+    path = late_copy(array)
+    if path is None:
         return None
-    recipe = found.case.result.recipe
+    recipe = path.case.result.recipe
     wait = recipe.result.get("wait", "") if recipe else ""
-    code = wait.format(x=found.code) if "{x}" in wait and "\n" not in wait else found.code
-    rules = ", ".join(found.safety.rules or found.safety.suspected)
-    note = f"do not write {found.case.result.case.source} before it is ready"
-    return Answer("copy and wait", code, found.brief_time, f"{note} ({rules})" if rules else note)
+    code = wait.format(x=path.code) if "{x}" in wait and "\n" not in wait else path.code
+    rules = ", ".join(path.safety.rules or path.safety.suspected)
+    note = f"do not write {path.case.result.case.source} before it is ready"
+    return Answer("copy and wait", code, path.brief_time, f"{note} ({rules})" if rules else note)
 
 
 def _condition(array: Array, path: Path) -> str:
     """Return the condition of the answer, and whether the path crashes for other arrays."""
     ended = any(
-        one.is_lost_for_sure and one.surveyed and one.result.case.way == path.case.result.case.way
-        for one in array.cases.cases
+        case.is_lost_for_sure
+        and case.surveyed
+        and case.result.case.way == path.case.result.case.way
+        for case in array.cases.cases
     )
     crash = f"crashes or hangs for other arrays: {CRASH}" if ended else ""
     return "; ".join(filter(None, (crash, condition(path))))
@@ -179,27 +181,27 @@ def _condition(array: Array, path: Path) -> str:
 
 def condition(path: Path) -> str:
     """Return the condition of the answer in a few words; empty if it always holds."""
-    found, source = [], path.case.result.case.source
+    texts, source = [], path.case.result.case.source
     if _has_problem(path):
-        found.append(f"see {', '.join(path.rules)}")
-    if path.case.kind == "view" and path.elsewhere & {"refused", "copy"}:
-        does = "raises" if "refused" in path.elsewhere else "copies"
+        texts.append(f"see {', '.join(path.rules)}")
+    if path.case.kind == "view" and path.other_results & {"refused", "copy"}:
+        does = "raises" if "refused" in path.other_results else "copies"
         # The alignment of a known view is enough. More than a cache line is an accident.
         enough = min([thresholds.ALIGNED_BYTES, *path.case.alignments])
-        found.append(f"{does} unless {source} is {enough:.0f}-byte aligned")
+        texts.append(f"{does} unless {source} is {enough:.0f}-byte aligned")
     if path.case.waits_for is not None:
-        found.append(f"waits for the work queued on {source}")
+        texts.append(f"waits for the work queued on {source}")
     if _is_kept(path):
-        found.append("a new array takes longer")
+        texts.append("a new array takes longer")
     elif path.case.is_cached_copy and path.case.ready is not None:
-        found.append(f"the same array again takes {plain_time(path.case.ready.median_ns)}")
-    found += [f"{FAULTS[rule].condition} ({rule})" for rule in path.safety.conditions]
-    return "; ".join(found)
+        texts.append(f"the same array again takes {plain_time(path.case.ready.median_ns)}")
+    texts += [f"{FAULTS[rule].condition} ({rule})" for rule in path.safety.conditions]
+    return "; ".join(texts)
 
 
-def _none(array: Array, kind: str) -> str:
+def _none_text(array: Array, kind: str) -> str:
     """Return ``none`` with the rules that speak against all paths of the kind."""
-    paths = [one for one in array.paths if kind in (one.result, one.case.kind)]
+    paths = [path for path in array.paths if kind in (path.result, path.case.kind)]
     against = [{*path.safety.rules, *path.safety.suspected} for path in paths if path.is_measured]
     ids = sorted(set.intersection(*against) or set.union(*against))[:MOST_IDS] if against else []
     return f"none: see {', '.join(map(with_name, ids))}" if ids else "none"
@@ -216,7 +218,7 @@ def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
     """
     measured = [path for path in array.paths if path.is_measured]
     if measured:
-        lines = _first_lines(array, lines_of(measured))
+        lines = _first_lines(array, path_lines(measured))
         rows = [_row(line, plainest(line).problems) for line in lines]
     else:
         lines = [[path] for path in array.paths[:FIRST_OTHERS]]
@@ -225,7 +227,7 @@ def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
     shown = [path for line in lines for path in line]
     hidden = len(array.paths) - len(shown)
     more = f"… {counted(hidden, 'more path')}" if hidden else ""
-    return Table(_columns(is_timed), tuple(rows), more, is_summary=True), marks_of(shown)
+    return Table(_columns(is_timed), tuple(rows), more, is_summary=True), path_marks(shown)
 
 
 def _columns(is_timed: bool) -> tuple[Column, ...]:
@@ -245,14 +247,14 @@ def _row(line: Line, problem: str, tone: Tone = "") -> tuple[Cell, ...]:
 def _first_lines(array: Array, lines: list[list[Path]]) -> list[list[Path]]:
     """Return the fastest lines; those of the answers are always among them."""
     answers = [best(array, kind) for kind in KINDS]
-    answers += [] if answers[1] else [waited(array)]
-    answering = [line for line in lines if any(one in line for one in answers if one)]
-    others = [line for line in lines if line not in answering]
-    shown = [*answering, *others[: FIRST_TIMED - len(answering)]]
+    answers += [] if answers[1] else [late_copy(array)]
+    answering = [line for line in lines if any(path in line for path in answers if path)]
+    alternatives = [line for line in lines if line not in answering]
+    shown = [*answering, *alternatives[: FIRST_TIMED - len(answering)]]
     return [line for line in lines if line in shown]
 
 
-def marks_of(paths: Sequence[Path]) -> tuple[str, ...]:
+def path_marks(paths: Sequence[Path]) -> tuple[str, ...]:
     """Explain the marks of these paths in one line."""
     meanings = {
         f"{MARK} not certain": any(path.brief_time.startswith(MARK) for path in paths),
@@ -261,8 +263,8 @@ def marks_of(paths: Sequence[Path]) -> tuple[str, ...]:
         ),
         "? seen only in similar paths": any(path.safety.suspected for path in paths),
     }
-    found = " · ".join(mark for mark, is_shown in meanings.items() if is_shown)
-    return (found,) if found else ()
+    text = " · ".join(mark for mark, is_shown in meanings.items() if is_shown)
+    return (text,) if text else ()
 
 
 # All paths of an array
@@ -286,12 +288,12 @@ def _first_call(path: Path) -> str:
 
 
 def _device_time(path: Path) -> str:
-    found = path.case.result.device_time
-    if found is None or found.warm is None:
+    device_time = path.case.result.device_time
+    if device_time is None or device_time.warm is None:
         return ""
-    if found.warm.median_ns < (found.resolution_ns or 0.0):
-        return f"<{plain_time(found.resolution_ns or 0.0)}"
-    return plain_time(found.warm.median_ns, 3)
+    if device_time.warm.median_ns < (device_time.resolution_ns or 0.0):
+        return f"<{plain_time(device_time.resolution_ns or 0.0)}"
+    return plain_time(device_time.warm.median_ns, 3)
 
 
 def _speed(path: Path) -> str:
@@ -337,8 +339,9 @@ def full_section(array: Array, heading: str) -> Section:
             for path in paths
         )
         blocks.append(Table(titles, tuple(rows), legend(map(_full_time, paths))))
-    others = [f"{one.result}: {one.code}: {one.reason}" for one in array.paths if one not in paths]
-    blocks += [Lines(text) for text in (marks_of(paths), tuple(others)) if text]
+    unmeasured = [path for path in array.paths if not path.is_measured]
+    reasons = [f"{path.result}: {path.code}: {path.reason}" for path in unmeasured]
+    blocks += [Lines(text) for text in (path_marks(paths), tuple(reasons)) if text]
     return Section(heading, tuple(blocks))
 
 
@@ -348,17 +351,17 @@ def full_section(array: Array, heading: str) -> Section:
 def shapes_table(arrays: Sequence[Array]) -> Table:
     """Return a line for each array: the fastest view and the fastest copy that may be written."""
     names = ("pair", "shape", "dtype", "layout", "device")
-    axes = zip(*(one.name for one in arrays), strict=True)
-    varying = [at for at, values in enumerate(axes) if len(set(values)) > 1]
+    axes = zip(*(array.name for array in arrays), strict=True)
+    varying = [index for index, values in enumerate(axes) if len(set(values)) > 1]
     rows = []
     for array in arrays:
-        cells = [Cell(array.name[at]) for at in varying]
+        cells = [Cell(array.name[index]) for index in varying]
         for kind in KINDS:
             path = best(array, kind)
             cells.append(Cell((path.brief_time or "yes") if path else "-"))
             cells.append(Cell(path.code, code=True) if path else Cell("none", "bad"))
         rows.append(tuple(cells))
-    titles = [Column(names[at], right=names[at] == "shape") for at in varying]
+    titles = [Column(names[index], right=names[index] == "shape") for index in varying]
     for kind in KINDS:
         titles += [Column(kind, right=True), Column("path")]
     return Table(tuple(titles), tuple(rows))
@@ -367,7 +370,7 @@ def shapes_table(arrays: Sequence[Array]) -> Table:
 # Several pairs
 
 
-def standing_for(array: Array) -> Path | None:
+def representative(array: Array) -> Path | None:
     """Return the fastest safe path of an array, else one that is not wrong."""
     fit = [path for kind in KINDS if (path := best(array, kind)) is not None]
     if fit:
@@ -386,26 +389,26 @@ def condition_marks(chosen: Iterable[Path | None]) -> tuple[str, ...]:
 def pair_answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     """Count the pairs that share memory, copy, or have no path."""
     counts = Counter(_pair_cell(array)[0] for array in arrays)
-    what = "pairs" if len({array.name[1:] for array in arrays}) == 1 else "pairs and arrays"
-    found = (Answer("share memory", note=f"{counts.pop('view', 0)} of {len(arrays)} {what}"),)
-    others = ", ".join(f"{count} {word}" for word, count in counts.most_common())
-    return (*found, Answer("others", note=others)) if others else found
+    unit = "pairs" if len({array.name[1:] for array in arrays}) == 1 else "pairs and arrays"
+    answers = (Answer("share memory", note=f"{counts.pop('view', 0)} of {len(arrays)} {unit}"),)
+    text = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    return (*answers, Answer("others", note=text)) if text else answers
 
 
 def pair_table(arrays: Sequence[Array]) -> Table:
     """List producers down and consumers across, for pairs that convert the same array."""
-    found = {array.pair: array for array in arrays}
-    producers, consumers = (dict.fromkeys(pair[at] for pair in found) for at in (0, 1))
+    grid = {array.pair: array for array in arrays}
+    producers, consumers = (dict.fromkeys(pair[side] for pair in grid) for side in (0, 1))
     rows = tuple(
-        (Cell(one), *(_pair_cell(found.get((one, other)))[1] for other in consumers))
-        for one in producers
+        (Cell(producer), *(_pair_cell(grid.get((producer, name)))[1] for name in consumers))
+        for producer in producers
     )
     return Table((Column("from \\ to"), *map(Column, consumers)), rows)
 
 
 def code_table(arrays: Sequence[Array]) -> Table:
     """Return the code in each cell of :func:`pair_table`."""
-    chosen = [(array, path) for array in arrays if (path := standing_for(array))]
+    chosen = [(array, path) for array in arrays if (path := representative(array))]
     rows = tuple((Cell(array.pair_text), *_row([path], "")[:3]) for array, path in chosen)
     is_timed = any(path.is_timed for _, path in chosen)
     return Table((Column("pair"), *_columns(is_timed)[:3]), rows)
@@ -415,9 +418,9 @@ def _pair_cell(array: Array | None) -> tuple[str, Cell]:
     """Return the result of the fastest path, or the most common result if there is none."""
     if array is None:
         return "", Cell("-", "dim")
-    path = standing_for(array)
+    path = representative(array)
     if path is None:
-        word = Counter(one.result for one in array.paths).most_common(1)[0][0]
+        word = Counter(path.result for path in array.paths).most_common(1)[0][0]
         return word, Cell(word, "dim" if word == "refused" else "bad")
     if path.safety.level == "unsafe":
         return "unsafe", Cell(path.brief_time, "bad", note="unsafe")

@@ -108,7 +108,7 @@ class Path:
         return pair_text(self.case.pair), shape, case.dtype, layout, case.device
 
     @property
-    def elsewhere(self) -> frozenset[str]:
+    def other_results(self) -> frozenset[str]:
         """Return its other results if the array begins at another address."""
         return self.case.words_by_address - {self.case.kind}
 
@@ -128,7 +128,7 @@ class Path:
     @property
     def result_cell(self) -> Cell:
         """Return view or copy, with a star if that depends on the address of the array."""
-        star = "*" if self.case.result.status == "ok" and self.elsewhere else ""
+        star = "*" if self.case.result.status == "ok" and self.other_results else ""
         return Cell(self.result + star, TONES.get(self.result, "bad"))
 
     @property
@@ -140,7 +140,7 @@ class Path:
     def reason(self) -> str:
         """Return the reason why there is no ready time, in a line."""
         result = self.case.result
-        notes = [one.reason for one in result.notes if one.instrument == "ready_time"]
+        notes = [note.reason for note in result.notes if note.instrument == "ready_time"]
         notes = notes or [*map(str, result.notes), ""]
         return first_line(result.reason if result.reason is not None else notes[0])
 
@@ -174,15 +174,15 @@ class Array:
         return ", ".join([f"{dtype} {shape}", layout, *size, device])
 
 
-def arrays_of(session: Session, known: Cases | None = None) -> list[Array]:
+def session_arrays(session: Session, known: Cases | None = None) -> list[Array]:
     """Return the arrays in the order of the session. Steps of inference are no conversions.
 
     ``known`` are the cases of the session, if the caller has them.
     """
     rules = rules_by_case(session.findings)
-    of_paths = [one for one in session.findings if not one.subject]
-    ranked = sorted(of_paths, key=severity_rank, reverse=True)
-    worst = {index: read_severity(one.severity) for one in ranked for index in one.results}
+    path_findings = [record for record in session.findings if not record.subject]
+    ranked = sorted(path_findings, key=severity_rank, reverse=True)
+    worst = {index: read_severity(record.severity) for record in ranked for index in record.results}
     cases = known or cases_in(session.results)
     found: dict[tuple[Any, ...], list[Path]] = defaultdict(list)
     for case in cases.timed.cases:
@@ -207,7 +207,7 @@ def severity_rank(finding: FindingRecord) -> int:
     return SEVERITIES.index(read_severity(finding.severity))
 
 
-def lines_of(paths: Iterable[Path]) -> list[list[Path]]:
+def path_lines(paths: Iterable[Path]) -> list[list[Path]]:
     """Group paths with the same result and problems and about the same time, fastest first.
 
     Without times, what the call does about queued work takes the place of the time.
@@ -216,11 +216,11 @@ def lines_of(paths: Iterable[Path]) -> list[list[Path]]:
     for path in sorted(paths, key=lambda path: path.place):
         queued = "" if path.is_timed else queued_work(path)
         key = path.result_cell.text, path.problems, path.safety.level, path.offered, queued
-        found = groups[key]
-        if found and path.cost_ns <= NEAR * found[-1][0].cost_ns:
-            found[-1].append(path)
+        group = groups[key]
+        if group and path.cost_ns <= NEAR * group[-1][0].cost_ns:
+            group[-1].append(path)
         else:
-            found.append([path])
+            group.append([path])
     lines = [line for lines in groups.values() for line in lines]
     return sorted(lines, key=lambda line: plainest(line).place)
 
@@ -248,10 +248,10 @@ def queued_work(path: Path) -> str:
 # The chart of a page
 
 
-def paths_chart(arrays: Sequence[Array], answered: Collection[str]) -> Chart | None:
+def paths_chart(arrays: Sequence[Array], codes: Collection[str]) -> Chart | None:
     """Return a row for each path; if several arrays were converted, a row for each array.
 
-    ``answered`` are the codes of the answers. None if no path has a time.
+    ``codes`` are those of the answers. None if no path has a time.
     """
     timed = [
         [path for path in array.paths if LEAST_NS < path.cost_ns < MOST_NS] for array in arrays
@@ -263,22 +263,22 @@ def paths_chart(arrays: Sequence[Array], answered: Collection[str]) -> Chart | N
     lines = [[path] for path in groups[0]] if is_one else groups
     shown, hidden = lines[:MOST_ROWS], len(lines) - MOST_ROWS
     axes = list(zip(*(paths[0].array for paths in groups), strict=True))
-    differing = [at for at, values in enumerate(axes) if len(set(values)) > 1]
+    differing = [index for index, values in enumerate(axes) if len(set(values)) > 1]
     place, ticks = _scale([path for paths in shown for path in paths])
     caption = "Time until the result is ready, log scale. A bar is the 95 % interval of the median."
     rows = [
         ChartRow(
-            paths[0].code if is_one else " ".join(paths[0].array[at] for at in differing),
+            paths[0].code if is_one else " ".join(paths[0].array[index] for index in differing),
             tuple(_point(path, place) for path in paths),
             paths[0].problems if is_one else "",
             _color(paths[0]),
-            is_bold=is_one and paths[0].code in answered,
+            is_bold=is_one and paths[0].code in codes,
         )
         for paths in shown
     ]
     return Chart(
         tuple(rows),
-        tuple((place(at_ns), plain_time(at_ns).replace(".0 ", " ")) for at_ns in ticks),
+        tuple((place(tick_ns), plain_time(tick_ns).replace(".0 ", " ")) for tick_ns in ticks),
         f"{caption} The table has {hidden:,} more." if hidden > 0 else caption,
         _legend([path for paths in groups for path in paths]),
     )

@@ -13,14 +13,14 @@ COLUMNS = (Column("planted"), Column("rule"), Column("found"), Column("result"))
 
 
 def selftest_document(
-    found: Selftest, no_streams: str | None = None, simulated: bool = False
+    selftest: Selftest, no_streams: str | None = None, simulated: bool = False
 ) -> Document:
-    """Return the document; ``no_streams`` is why nothing was planted on a device."""
-    measured = [outcome for outcome in found.outcomes if not outcome.unmeasured]
+    """Return the document; ``no_streams`` is the reason if nothing was planted on a device."""
+    measured = [outcome for outcome in selftest.outcomes if not outcome.unmeasured]
     faults = [outcome for outcome in measured if outcome.plant.rule is not None]
     controls = [outcome for outcome in measured if outcome.plant.rule is None]
     right = sum(not outcome.missed for outcome in faults)
-    missed = ", ".join(f"{one.plant.name} ({one.plant.rule})" for one in faults if one.missed)
+    missed = ", ".join(f"{item.plant.name} ({item.plant.rule})" for item in faults if item.missed)
     alarms = sum(bool(outcome.false_alarms) for outcome in controls)
     answers = [Answer("faults found", note=f"{right} of {len(faults)}")]
     answers += [Answer("missed", note=missed)] if missed else []
@@ -31,17 +31,17 @@ def selftest_document(
         "Self-test",
         notices=(SIMULATED,) if simulated else (),
         answers=tuple(answers),
-        sections=tuple(_places(found, simulated)),
+        sections=tuple(_places(selftest, simulated)),
     )
 
 
-def _places(found: Selftest, simulated: bool) -> Iterator[Section]:
+def _places(selftest: Selftest, simulated: bool) -> Iterator[Section]:
     for device, heading in PLACES.items():
-        here = [outcome for outcome in found.outcomes if outcome.plant.device == device]
-        if here:
-            ranked = sorted(here, key=lambda one: not (one.missed or one.false_alarms))
-            lost = tuple(f"{one.plant.name}: {one.reason}" for one in here if one.unmeasured)
-            notes = (Lines(lost),) if lost else ()
+        group = [outcome for outcome in selftest.outcomes if outcome.plant.device == device]
+        if group:
+            ranked = sorted(group, key=lambda item: not (item.missed or item.false_alarms))
+            texts = tuple(f"{item.plant.name}: {item.reason}" for item in group if item.unmeasured)
+            notes = (Lines(texts),) if texts else ()
             name = "On the simulated device" if simulated and device == "cuda" else heading
             yield Section(name, (Table(COLUMNS, tuple(map(_row, ranked))), *notes), is_first=True)
 

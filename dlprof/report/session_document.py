@@ -24,7 +24,7 @@ from dlprof.report.document import (
     Tone,
     facts,
 )
-from dlprof.report.paths import KINDS, Array, Path, arrays_of, paths_chart, severity_rank
+from dlprof.report.paths import KINDS, Array, Path, paths_chart, session_arrays, severity_rank
 from dlprof.runner.evidence import Verdict
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time, size_text
@@ -61,8 +61,8 @@ def session_document(
     ``name`` is the session in commands that lead on. ``scripts`` asks for a reproducer of each
     problem, which takes time. ``cases`` are those of the session, if the caller has them.
     """
-    arrays = arrays_of(session, cases)
-    inference = steps.steps_of(session)
+    arrays = session_arrays(session, cases)
+    inference = steps.session_steps(session)
     problems = _problems(session, name, scripts)
     title, scope = _title(session, arrays, bool(inference))
     answers = (*_answers(arrays), *steps.answers(inference))
@@ -72,7 +72,7 @@ def session_document(
         scope=scope,
         context=_versions(session),
         notices=tuple(
-            _notices(session, [path.case.result for one in arrays for path in one.paths])
+            _notices(session, [path.case.result for array in arrays for path in array.paths])
         ),
         answers=answers,
         tables=tables,
@@ -88,7 +88,7 @@ def session_document(
 
 
 def _title(session: Session, arrays: Sequence[Array], has_steps: bool) -> tuple[str, str]:
-    """Return what was looked at, and the array."""
+    """Return the measured pairs, and the array."""
     scenario = session.request.scenario
     title = scenario.title if scenario else ""
     if not arrays:
@@ -106,16 +106,16 @@ def _versions(header: Header) -> str:
     known = header.environment
     python = ".".join((known.python or "?").split(".")[:2])
     packages = _packages(header).items()
-    found = [f"{name} {text}" for name, text in packages if name not in (known.libraries or {})]
-    return ", ".join([*found[:MOST_PACKAGES], f"Python {python}"])
+    texts = [f"{name} {text}" for name, text in packages if name not in (known.libraries or {})]
+    return ", ".join([*texts[:MOST_PACKAGES], f"Python {python}"])
 
 
 def _packages(header: Header) -> dict[str, str]:
     """Return the versions of the measured packages, in the order of the pairs."""
     # A model of the user stands behind a colon.
     names = [name.partition(":")[0] for pair in header.request.pairs for name in pair]
-    found = dict(header.environment.distributions(names or [""]))
-    return {name: found[name] for name in (*names, *found) if name in found}
+    versions = dict(header.environment.distributions(names or [""]))
+    return {name: versions[name] for name in (*names, *versions) if name in versions}
 
 
 def _notices(header: Header, results: Sequence[Result]) -> Iterator[str]:
@@ -131,7 +131,8 @@ def _notices(header: Header, results: Sequence[Result]) -> Iterator[str]:
     if header.left_out:
         yield first_words(f"Left out: {listed(header.left_out)}.", MOST_WORDS)
     diagnosed = (
-        one.lifetime or one.ordering or one.early_write or one.peak_memory for one in results
+        result.lifetime or result.ordering or result.early_write or result.peak_memory
+        for result in results
     )
     if results and not any(diagnosed):
         yield "Not diagnosed: races, lifetime and late reads were not checked."
@@ -150,7 +151,7 @@ def _answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
         return ()
     if _is_one_path(arrays):
         return (_sentence(arrays[0].paths[0]),)
-    many = path_table.answers_of if _is_one_pair(arrays) else path_table.pair_answers
+    many = path_table.array_answers if _is_one_pair(arrays) else path_table.pair_answers
     return many(arrays)
 
 
@@ -161,8 +162,8 @@ def _sentence(path: Path) -> Answer:
     details = ", ".join(filter(None, parts)).rstrip(".")
     claim = f"{path.code} {WORDS.get(path.result, 'may be a view or a copy')}"
     sentence = f"{claim}: {details}." if details else f"{claim}."
-    when = path_table.condition(path)
-    return Answer(f"{sentence} {when[:1].upper()}{when[1:]}." if when else sentence)
+    condition = path_table.condition(path)
+    return Answer(f"{sentence} {condition[:1].upper()}{condition[1:]}." if condition else sentence)
 
 
 def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
@@ -170,17 +171,19 @@ def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...
     if not arrays:
         return tuple(survey.tables(session)), ()
     if _is_one_path(arrays):
-        return (), path_table.marks_of(arrays[0].paths)
+        return (), path_table.path_marks(arrays[0].paths)
     if len(arrays) == 1:
         table, marks = path_table.short_table(arrays[0])
         return (table,), marks
     if _is_one_pair(arrays) or not _is_one_array(arrays):
-        chosen = [path for one in arrays for kind in KINDS if (path := path_table.best(one, kind))]
+        chosen = [
+            path for array in arrays for kind in KINDS if (path := path_table.best(array, kind))
+        ]
         table = path_table.shapes_table(arrays)
     else:
-        chosen = [path for array in arrays if (path := path_table.standing_for(array))]
+        chosen = [path for array in arrays if (path := path_table.representative(array))]
         table = path_table.pair_table(arrays)
-    return (table,), (*path_table.marks_of(chosen), *path_table.condition_marks(chosen))
+    return (table,), (*path_table.path_marks(chosen), *path_table.condition_marks(chosen))
 
 
 def _is_one_array(arrays: Sequence[Array]) -> bool:
@@ -190,9 +193,9 @@ def _is_one_array(arrays: Sequence[Array]) -> bool:
 
 def _commands(session: Session, problems: Sequence[Problem], name: str) -> tuple[str, ...]:
     worst = problems[0].rule if problems else ""
-    others = [f"dlprof explain {worst}", f"dlprof ticket {name} {worst}"] if worst else []
+    commands = [f"dlprof explain {worst}", f"dlprof ticket {name} {worst}"] if worst else []
     pair = pair_command(session)
-    return (*filter(None, [pair]), *others, f"dlprof report {name} --full")
+    return (*filter(None, [pair]), *commands, f"dlprof report {name} --full")
 
 
 # Problems: one for each rule and severity, worst first
@@ -206,11 +209,11 @@ def _problems(session: Session, name: str, scripts: bool) -> tuple[Problem, ...]
         alone = finding.said if finding.subject else ""
         alike[finding.rule, read_severity(finding.severity), alone].append(finding)
     ranked = sorted(
-        alike.values(), key=lambda found: (severity_rank(found[0]), _is_surveyed(session, found))
+        alike.values(), key=lambda group: (severity_rank(group[0]), _is_surveyed(session, group))
     )
     return tuple(
-        _problem(session, found, name, scripts and at < MOST_SCRIPTS)
-        for at, found in enumerate(ranked)
+        _problem(session, group, name, scripts and index < MOST_SCRIPTS)
+        for index, group in enumerate(ranked)
     )
 
 
@@ -220,24 +223,27 @@ def _problem(
     """Return one problem for all findings of a rule and a severity."""
     worst = findings[0]
     results = [session.results[index] for index in _indices(findings)]
-    codes = tuple({one.case.way: one.case.code for one in results}.values())
+    codes = tuple({result.case.way: result.case.code for result in results}.values())
     sentence, more = _headline(session, findings)
-    numbers = [session.findings.index(one) + 1 for one in findings]
+    numbers = [session.findings.index(finding) + 1 for finding in findings]
     script = ""
     if has_script:
         with suppress(NoReproducer):
             script = reproducer(session, worst).text
-    again = rerun_command(session, worst)
+    rerun = rerun_command(session, worst)
     return Problem(
         worst.rule,
         read_severity(worst.severity),
-        sentence if worst.subject else _where(session, findings) + sentence,
+        sentence if worst.subject else _prefix(session, findings) + sentence,
         more,
         (worst.subject,) if worst.subject else codes,
         _advice(findings, numbers),
         (
             # A ticket is asked for by the number of its finding.
-            *(f"{number}. {one.summary}" for number, one in zip(numbers, findings, strict=True)),
+            *(
+                f"{number}. {finding.summary}"
+                for number, finding in zip(numbers, findings, strict=True)
+            ),
             *observations(worst, results),
         ),
         expected(worst, results[0]) if results else "",
@@ -245,18 +251,18 @@ def _problem(
         (
             f"dlprof explain {worst.rule}",
             f"dlprof ticket {name} {worst.rule}",
-            *([again] if again else []),
+            *([rerun] if rerun else []),
         ),
     )
 
 
-def _where(session: Session, findings: Sequence[FindingRecord]) -> str:
+def _prefix(session: Session, findings: Sequence[FindingRecord]) -> str:
     """Return the pairs of findings if the session has several, and ``other arrays``."""
     places = []
-    if len({one.case.pair for one in session.results}) > 1:
-        found = (session.results[index].case.pair for index in _indices(findings))
-        places.append(listed(dict.fromkeys(map(pair_text, found))))
-    has_times = any(not one.case.survey for one in session.results)
+    if len({result.case.pair for result in session.results}) > 1:
+        pairs = (session.results[index].case.pair for index in _indices(findings))
+        places.append(listed(dict.fromkeys(map(pair_text, pairs))))
+    has_times = any(not result.case.survey for result in session.results)
     if has_times and _is_surveyed(session, findings):
         places.append("other arrays")
     return f"{', '.join(places)}: " if places else ""
@@ -277,15 +283,15 @@ def _headline(session: Session, findings: Sequence[FindingRecord]) -> tuple[str,
     for finding in findings:
         alike[finding.said or finding.summary].append(finding)
     paths = {
-        text: {session.results[index].case.way for index in _indices(found)}
-        for text, found in alike.items()
+        text: {session.results[index].case.way for index in _indices(group)}
+        for text, group in alike.items()
     }
-    text = max(paths, key=lambda one: len(paths[one]))
-    found, count = alike[text], len(paths[text])
+    text = max(paths, key=lambda text: len(paths[text]))
+    group, count = alike[text], len(paths[text])
     more = len(set().union(*paths.values()) - paths[text])
-    if len(found) > 1 and not found[0].subject:
-        return f"{count:,} paths {found[0].said}", more
-    return found[0].headline or first_words(found[0].summary, MOST_WORDS), more
+    if len(group) > 1 and not group[0].subject:
+        return f"{count:,} paths {group[0].said}", more
+    return group[0].headline or first_words(group[0].summary, MOST_WORDS), more
 
 
 def _advice(findings: Sequence[FindingRecord], numbers: Sequence[int]) -> tuple[str, ...]:
@@ -337,8 +343,8 @@ def _scenario_sections(header: Header) -> Iterator[Section]:
     if header.expectations:
         columns = (Column("expectation"), Column("result"), Column("reason"))
         rows = tuple(
-            (Cell(one.text), Cell(one.verdict, TONES.get(one.verdict, "")), Cell(one.reason or ""))
-            for one in header.expectations
+            (Cell(row.text), Cell(row.verdict, TONES.get(row.verdict, "")), Cell(row.reason or ""))
+            for row in header.expectations
         )
         yield Section("Expectations", (Table(columns, rows),), is_first=True)
     items = [("question", scenario.question), ("file", scenario.file)]
@@ -350,7 +356,7 @@ def _names(arrays: Sequence[Array]) -> list[str]:
     """Return the difference of each array from the others, behind a heading."""
     has_pairs, several = not _is_one_pair(arrays), len({array.text for array in arrays}) > 1
     parts = [(array.pair_text * has_pairs, array.text * several) for array in arrays]
-    return [f": {', '.join(filter(None, one))}" if any(one) else "" for one in parts]
+    return [f": {', '.join(filter(None, part))}" if any(part) else "" for part in parts]
 
 
 def _evidence(result: Result) -> Iterator[tuple[str, str]]:

@@ -60,26 +60,26 @@ def loop_sections(arrays: Sequence[Array]) -> Iterator[Section]:
     for array in arrays:
         groups: dict[str, list[Looped]] = defaultdict(list)
         for path in array.paths:
-            placement = path.case.result.placement
-            if placement is not None:
-                groups[placement.use or ""].append((path, placement))
+            loop = path.case.result.placement
+            if loop is not None:
+                groups[loop.use or ""].append((path, loop))
         for use, looped in groups.items():
-            where = f"{array.pair_text}, {array.text}" if len(arrays) > 1 else array.pair_text
-            yield _loop_section(f"In a loop{f' with {use}' if use else ''}: {where}", looped)
+            subject = f"{array.pair_text}, {array.text}" if len(arrays) > 1 else array.pair_text
+            yield _loop_section(f"In a loop{f' with {use}' if use else ''}: {subject}", looped)
 
 
 def _loop_section(heading: str, looped: Sequence[Looped]) -> Section:
-    timed = [one for one in looped if one[1].in_loop or one[1].hoisted]
-    timed.sort(key=lambda one: min(_median_ns(one[1].in_loop), _median_ns(one[1].hoisted)))
-    rows = tuple(_loop_row(*one) for one in timed)
+    timed = [entry for entry in looped if entry[1].in_loop or entry[1].hoisted]
+    timed.sort(key=lambda entry: min(_median_ns(entry[1].in_loop), _median_ns(entry[1].hoisted)))
+    rows = tuple(_loop_row(*entry) for entry in timed)
     times = legend(cell.text for row in rows for cell in row if not cell.code)
     lines = [_loop_advice(timed)]
-    for path, found in looped:
-        if found.implicit is not None:
-            time = plain_time(found.implicit.median_ns)
+    for path, loop in looped:
+        if loop.implicit is not None:
+            time = plain_time(loop.implicit.median_ns)
             source, consumer = path.case.result.case.source, path.case.pair[1]
             lines.append(f"{consumer} takes {source} itself: {time} per iteration.")
-        lines += [f"refused {place}: {first_line(why)}" for place, why in found.refused.items()]
+        lines += [f"refused {place}: {first_line(text)}" for place, text in loop.refused.items()]
     tables = (Table(LOOP_COLUMNS, rows, times),) if rows else ()
     return Section(heading, (*tables, Lines(tuple(dict.fromkeys(lines)))), is_first=True)
 
@@ -88,33 +88,33 @@ def _median_ns(time: TimeMeasure | None) -> float:
     return math.inf if time is None else time.median_ns
 
 
-def _loop_row(path: Path, found: Placement) -> tuple[Cell, ...]:
-    pays = _pays_from(found)
-    times = (found.in_loop, found.hoisted)
+def _loop_row(path: Path, loop: Placement) -> tuple[Cell, ...]:
+    pays = _break_even(loop)
+    times = (loop.in_loop, loop.hoisted)
     return (
-        *(Cell(time_text(one, one is not None and one.is_disturbed)) for one in times),
-        Cell("?" if _is_disturbed(found) else share_text(found.share)),
+        *(Cell(time_text(time, time is not None and time.is_disturbed)) for time in times),
+        Cell("?" if _is_disturbed(loop) else share_text(loop.share)),
         Cell("-" if pays is None else f"{pays:,} iterations"),
         Cell(path.code, code=True),
     )
 
 
-def _is_disturbed(found: Placement) -> bool:
-    return any(one is not None and one.is_disturbed for one in (found.in_loop, found.hoisted))
+def _is_disturbed(loop: Placement) -> bool:
+    return any(time is not None and time.is_disturbed for time in (loop.in_loop, loop.hoisted))
 
 
-def _pays_from(found: Placement) -> int | None:
+def _break_even(loop: Placement) -> int | None:
     """Return the iterations from which on a conversion before the loop pays, if known."""
-    known = found.share is not None and found.share.is_known and not _is_disturbed(found)
-    return found.break_even_iterations if known else None
+    known = loop.share is not None and loop.share.is_known and not _is_disturbed(loop)
+    return loop.break_even_iterations if known else None
 
 
 def _loop_advice(looped: Sequence[Looped]) -> str:
-    """Return the path that pays most, if one is known to."""
+    """Name the path that gains most, if any gain is known."""
     paying = [
-        (found.share.median, path.code, pays)
-        for path, found in looped
-        if found.share is not None and (pays := _pays_from(found)) is not None
+        (loop.share.median, path.code, pays)
+        for path, loop in looped
+        if loop.share is not None and (pays := _break_even(loop)) is not None
     ]
     if not paying:
         return "No loop is known to be faster with the conversion before it."
@@ -126,7 +126,7 @@ def _loop_advice(looped: Sequence[Looped]) -> str:
 # Steps of inference
 
 
-def steps_of(session: Session) -> dict[str, list[Result]]:
+def session_steps(session: Session) -> dict[str, list[Result]]:
     """Return the steps that were measured or tried, by model and input."""
     found: dict[str, list[Result]] = defaultdict(list)
     for result in session.results:
@@ -140,12 +140,12 @@ def steps_of(session: Session) -> dict[str, list[Result]]:
 def answers(steps: dict[str, list[Result]]) -> Iterator[Answer]:
     """Yield for each model and input the strategy that saves most, if one does."""
     for name, results in steps.items():
-        has_fresh = any(one.case.import_ == FRESH for one in results)
-        saving = [(share, one) for one in results if (share := _saved(one)) and _saves(share)]
+        has_fresh = any(result.case.import_ == FRESH for result in results)
+        saving = [(share, step) for step in results if (share := _saved(step)) and _saves(share)]
         if not saving or not has_fresh:
             yield Answer(name, note="no strategy is clearly faster than a new output each call")
             continue
-        share, best = max(saving, key=lambda one: one[0].median)
+        share, best = max(saving, key=lambda item: item[0].median)
         lasts = _output(best)
         note = "" if lasts == "stays" else f"output lasts until the {lasts}"
         yield Answer(name, best.case.import_, f"saves {share_text(share)}", note)
@@ -155,13 +155,13 @@ def step_sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
     """Yield a table for each model and input, then the code of each strategy."""
     notes: dict[str, dict[str, None]] = defaultdict(dict)
     for name, results in steps.items():
-        rows = tuple(_step_row(one) for one in results if one.ready_time is not None)
+        rows = tuple(_step_row(result) for result in results if result.ready_time is not None)
         if rows:
             table = Table(STEP_COLUMNS, rows, legend(cell.text for row in rows for cell in row))
             yield Section(name, (table,), is_first=len(steps) <= FEW)
-        for one in results:
-            for note in _notes(one):
-                notes[note][f"{one.case.producer} {one.case.import_}"] = None
+        for result in results:
+            for note in _notes(result):
+                notes[note][f"{result.case.producer} {result.case.import_}"] = None
     if notes:
         lines = tuple(f"{listed(names)}: {note}" for note, names in notes.items())
         yield Section("Strategies", (Lines(lines),))

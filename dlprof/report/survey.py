@@ -73,13 +73,13 @@ def title(session: Session) -> tuple[str, str]:
 
 
 def tables(session: Session) -> Iterator[Table]:
-    """Yield for each pair the number of arrays that each group of paths takes as a view …"""
+    """Yield a table for each pair: the number of arrays by result, for each group of paths."""
     pairs = _groups_by_pair(session)
     for pair, groups in pairs.items():
         words = [word for word in RESULTS if any(group.counts[word] for group in groups)]
         rows = []
         for group in groups:
-            rules = dict.fromkeys(rule for one in group.outcomes for rule in one.rules)
+            rules = dict.fromkeys(rule for outcome in group.outcomes for rule in outcome.rules)
             counts = (Cell(str(group.counts[word] or "-"), RESULTS[word]) for word in words)
             rows.append((*counts, group.cell, Cell(" ".join(rules))))
         path = Column("path" if len(pairs) == 1 else f"path: {pair}")
@@ -93,9 +93,9 @@ def sections(session: Session) -> Iterator[Section]:
         rows = tuple(row for group in groups for row in _rows(group))
         columns = tuple(map(Column, ("path", "result", "arrays", "problem")))
         alike = (
-            f"The same as {first}: {', '.join(others)}"
-            for first, *others in (group.codes for group in groups)
-            if others
+            f"The same as {first}: {', '.join(codes)}"
+            for first, *codes in (group.codes for group in groups)
+            if codes
         )
         lines = (*_reasons(surveyed(session)[pair]), *alike)
         notes = (Lines(lines),) if lines else ()
@@ -113,11 +113,11 @@ def summary(session: Session) -> str:
         if case.result.status != "ok"
     )
     arrays = len({survey_label(case.result.case) for case in cases})
-    others = (
+    details = (
         f" ({', '.join(f'{count:,} {word}' for word, count in words.items())})" if words else ""
     )
     looked = len(cases) - words.total()
-    return f"{arrays} small arrays: looked at {looked:,} of {len(cases):,}{others}."
+    return f"{arrays} small arrays: looked at {looked:,} of {len(cases):,}{details}."
 
 
 def _reasons(cases: Iterable[CaseView]) -> Iterator[str]:
@@ -178,19 +178,19 @@ def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
     """Yield one row for each result; the path stands in the first."""
     every = [label for labels in group.outcomes.values() for label in labels]
     path = group.cell
-    for outcome, labels in sorted(group.outcomes.items(), key=lambda one: -len(one[1])):
+    for outcome, labels in sorted(group.outcomes.items(), key=lambda item: -len(item[1])):
         tone = RESULTS.get(outcome.result, "")
         arrays = Cell(arrays_text(labels, every))
         yield path, Cell(outcome.result, tone), arrays, Cell(" ".join(outcome.rules))
         path = Cell("")
 
 
-def arrays_text(found: Sequence[Label], every: Sequence[Label]) -> str:
-    """Return the arrays ``found`` among ``every``: ``all dtypes but bool; F, strided``."""
+def arrays_text(labels: Sequence[Label], every: Sequence[Label]) -> str:
+    """Return ``labels`` as a part of ``every``: ``all dtypes but bool; F, strided``."""
     texts = []
-    for axis in dict.fromkeys(label.axis for label in found):
-        names = [label.name for label in found if label.axis == axis]
-        missing = [one.name for one in every if one.axis == axis and one not in found]
+    for axis in dict.fromkeys(label.axis for label in labels):
+        names = [label.name for label in labels if label.axis == axis]
+        missing = [label.name for label in every if label.axis == axis and label not in labels]
         if len(missing) > MOST_MISSING or len(names) <= len(missing) + 1:
             texts.append(", ".join(names))
         else:

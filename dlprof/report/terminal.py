@@ -108,7 +108,7 @@ def _parts(document: Document, width: int, is_full: bool) -> Iterator[Renderable
     if document.notices:
         yield Text()
         yield from (Text(notice, style="yellow") for notice in document.notices)
-    tables = [one for one in document.tables if not (is_full and one.is_summary)]
+    tables = [table for table in document.tables if not (is_full and table.is_summary)]
     for table in tables:
         yield Text()
         shown = table if is_full else table.first(FIRST_ROWS, " (--full)")
@@ -131,8 +131,8 @@ def _parts(document: Document, width: int, is_full: bool) -> Iterator[Renderable
 
 def _section(section: Section, width: int, is_full: bool) -> Iterator[RenderableType]:
     yield Text(f"\n{section.heading}", style="bold")
-    for at, block in enumerate(section.blocks):
-        if at:
+    for index, block in enumerate(section.blocks):
+        if index:
             yield Text()
         if isinstance(block, Table):
             yield _table(block if is_full else block.first(SECTION_ROWS, " (--full)"), width)
@@ -171,7 +171,7 @@ def _table(table: Table, width: int, hint: str = "") -> RenderableType:
     if _width(grid).minimum > width - INDENT and len(table.columns) > 3:  # noqa: PLR2004 - to halve
         half = (len(table.columns) + 1) // 2
         places = ([*range(half)], [0, *range(half, len(table.columns))])
-        first, second = (_table(_columns(table, kept), width) for kept in places)
+        first, second = (_table(_columns(table, indices), width) for indices in places)
         return Group(first, Text(), second, _flush(Group(*more)))
     return _flush(Group(grid, *more))
 
@@ -182,9 +182,9 @@ def _width(grid: Grid) -> Measurement:
     return Measurement.get(console, console.options, grid)
 
 
-def _columns(table: Table, kept: Sequence[int]) -> Table:
-    rows = tuple(tuple(row[at] for at in kept) for row in table.rows)
-    return Table(tuple(table.columns[at] for at in kept), rows)
+def _columns(table: Table, indices: Sequence[int]) -> Table:
+    rows = tuple(tuple(row[index] for index in indices) for row in table.rows)
+    return Table(tuple(table.columns[index] for index in indices), rows)
 
 
 def _filled(table: Table, most: int | None = None) -> Grid:
@@ -194,8 +194,8 @@ def _filled(table: Table, most: int | None = None) -> Grid:
     grid = _grid()
     grid.show_header = any(column.title for column in table.columns)
     grid.header_style = "dim"
-    for at, column in enumerate(table.columns):
-        cells = [row[at] for row in table.rows]
+    for index, column in enumerate(table.columns):
+        cells = [row[index] for row in table.rows]
         is_code = any(cell.code for cell in cells)
         is_word = column.right or max(len(cell.text) + len(cell.note) for cell in cells) <= WORD
         grid.add_column(
@@ -234,8 +234,8 @@ def _problems(problems: Sequence[Problem], is_full: bool) -> RenderableType:
     for column in grid.columns[:2]:
         column.no_wrap = True
     counts = Counter(problem.severity for problem in problems[len(shown) :])
-    others = ", ".join(f"{count} {severity}" for severity, count in counts.items())
-    hint = [Text(f"… and {others} (--full)", style="dim")] if others else []
+    hidden = ", ".join(f"{count} {severity}" for severity, count in counts.items())
+    hint = [Text(f"… and {hidden} (--full)", style="dim")] if hidden else []
     return _flush(Group(grid, *hint))
 
 

@@ -55,21 +55,21 @@ COLUMNS = (
 OWN_TIME = "own time: in the calls themselves, without their arguments."
 
 
-def result_of(row: Row) -> str:
+def row_result(row: Row) -> str:
     """Return ``waits`` if a row waits, else its result; a row of empty arrays has none."""
     if row.waits:
         return "waits"
     return row.result if row.calls > row.empty or row.result == "raised" else "unknown"
 
 
-def place_of(row: Row) -> str:
+def row_place(row: Row) -> str:
     """Return the short file name and the line."""
     return f"{short_file(row.file)}:{row.line}" if row.line else row.file
 
 
 def _line(row: Row) -> str:
     function = row.function.replace(".<locals>.", ".")
-    return place_of(row) + ("" if function == "<module>" else f" {function}")
+    return row_place(row) + ("" if function == "<module>" else f" {function}")
 
 
 def short_file(file: str) -> str:
@@ -84,7 +84,7 @@ def short_file(file: str) -> str:
 
 
 def trace_document(trace: Trace, full: bool = False, name: str = "LAST") -> Document:
-    """Report a trace; ``name`` is what commands call it."""
+    """Report a trace; ``name`` is its name in commands."""
     title, context = _title(trace)
     notices = tuple(_notices(trace))
     if not trace.rows:
@@ -106,7 +106,7 @@ def trace_document(trace: Trace, full: bool = False, name: str = "LAST") -> Docu
 
 
 def _cells(row: Row, full: bool) -> tuple[Cell, ...]:
-    result = result_of(row)
+    result = row_result(row)
     return (
         Cell(plain_time(row.total_ns)),
         Cell(f"{row.calls:,}"),
@@ -136,10 +136,10 @@ def _without_waits(row: Row) -> int:
 def _answer(word: str, row: Row | None, took_ns: Callable[[Row], int], trace: Trace) -> Answer:
     label = f"costliest {word}"
     if row is None:
-        unknown = sum(word in doubts(one) for one in trace.rows)
+        unknown = sum(word in doubts(row) for row in trace.rows)
         note = f"none known, {counted(unknown, 'line')} may" if unknown else "none"
         return Answer(label, "", note=note)
-    note = f"{place_of(row)}; {counted(row.calls, 'call')}"
+    note = f"{row_place(row)}; {counted(row.calls, 'call')}"
     return Answer(label, _short(row), plain_time(took_ns(row)), note)
 
 
@@ -181,11 +181,11 @@ def _notices(trace: Trace) -> Iterable[str]:
 
 
 def cut_short(trace: Trace) -> Iterator[str]:
-    """Yield how many processes were killed or still run: conversions of theirs may be missing."""
-    cut = [one for one in trace.processes if not one.ended]
+    """Warn of processes that were killed or still run: some conversions may be missing."""
+    cut = [process for process in trace.processes if not process.ended]
     if cut:
         verb = "was killed or still runs" if len(cut) == 1 else "were killed or still run"
-        until = plain_time(min(one.wall_ns for one in cut), 3)
+        until = plain_time(min(process.wall_ns for process in cut), 3)
         yield (
             f"{len(cut)} of {len(trace.processes)} processes {verb}: "
             f"conversions later than {until} after its start may be missing."
@@ -204,13 +204,15 @@ def _facts(row: Row, full: bool) -> Iterator[str]:
         yield f"allowed: {', '.join(row.allowed)}"
     if row.calls > 1 and 2 * row.first_ns > row.total_ns:
         yield f"{plain_time(row.first_ns)} of it in the first call"
-    if result_of(row) == "mixed" and row.copies:
+    if row_result(row) == "mixed" and row.copies:
         yield f"{row.copies:,} of {row.calls:,} copy"
     if row.waits:
         yield f"{row.result}; waits {plain_time(row.waited_ns)} for queued work"
     elif row.maybe_waits:
         yield f"{row.maybe_waits:,} may wait for queued work"
-    yield from dict.fromkeys(f"crosses from {one} to {other}" for one, other, _ in row.crossings)
+    yield from dict.fromkeys(
+        f"crosses from {source} to {target}" for source, target, _ in row.crossings
+    )
     if row.raised:
         yield f"{row.raised:,} raised"
 
@@ -268,13 +270,13 @@ def _array_options(row: Row) -> list[str]:
 def _timeline(trace: Trace) -> Chart | None:
     """Return when the costliest lines converted, or None if that is unknown."""
     marks: dict[int, list[Mark]] = defaultdict(list)
-    for begin, end, at, took, _ in trace.timeline:
-        if end > begin and len(marks[at]) < MOST_SPANS:
-            marks[at].append(_span(trace, begin, end, at, took))
+    for begin, end, index, took, _ in trace.timeline:
+        if end > begin and len(marks[index]) < MOST_SPANS:
+            marks[index].append(_span(trace, begin, end, index, took))
     rows = [
-        ChartRow(_line(row), tuple(marks[at]), plain_time(row.total_ns))
-        for at, row in enumerate(trace.rows)
-        if marks[at]
+        ChartRow(_line(row), tuple(marks[index]), plain_time(row.total_ns))
+        for index, row in enumerate(trace.rows)
+        if marks[index]
     ][:MOST_TIMELINES]
     if not rows:
         return None
@@ -290,12 +292,12 @@ def _timeline(trace: Trace) -> Chart | None:
     )
 
 
-def _span(trace: Trace, begin: int, end: int, at: int, took_ns: int) -> Mark:
-    result = result_of(trace.rows[at])
+def _span(trace: Trace, begin: int, end: int, index: int, took_ns: int) -> Mark:
+    result = row_result(trace.rows[index])
     low, high = (100 * ns / trace.wall_ns for ns in (begin, end))
     share = min(took_ns / (end - begin), 1.0)
     return Mark(
-        f"{_line(trace.rows[at])}, {result}, at {plain_time(begin)}:"
+        f"{_line(trace.rows[index])}, {result}, at {plain_time(begin)}:"
         f" {plain_time(took_ns)} of {plain_time(end - begin)}",
         low,
         max(high, low + LEAST_WIDTH),
@@ -341,8 +343,8 @@ def _source(text: Sequence[tuple[int, str]], rows: Sequence[Row]) -> Iterator[tu
         last = number
         costs = [Cell("")] * 3
         if found := hot.get(number):
-            results = dict.fromkeys(map(result_of, found))
-            tone: Tone = next((TONES[one] for one in reversed(TONES) if one in results), "dim")
+            results = dict.fromkeys(map(row_result, found))
+            tone: Tone = next((TONES[word] for word in reversed(TONES) if word in results), "dim")
             calls = Cell(f"{sum(row.calls for row in found):,}")
             costs = [Cell(plain_time(_took_ns(found))), calls, Cell(", ".join(results), tone)]
         yield *costs, Cell(str(number), "dim"), Cell(line, code=True)

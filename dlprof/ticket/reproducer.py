@@ -98,9 +98,9 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
     rule = BY_ID.get(finding.rule)
     if rule is None:
         raise NoReproducer(f"this dlprof has no reproducer for {finding.rule}")
-    one = _subject(session, finding, rule)
-    subjects = [one, one.against] if one.against else [one]
-    effect = rule.effect(one)
+    clearest = _subject(session, finding, rule)
+    subjects = [clearest, clearest.against] if clearest.against else [clearest]
+    effect = rule.effect(clearest)
     try:
         text = _script(effect, subjects, session)
         compile(text, "<reproducer>", "exec")
@@ -110,23 +110,25 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
 
 
 def _subject(session: Session, finding: FindingRecord, rule: Rule) -> Subject:
-    """The finding's clearest case, with the one it is compared with."""
+    """Return the finding's clearest case, with the case it is compared with."""
     if not finding.results:
         raise NoReproducer("the finding names no result of the session")
-    own = _is_own(session)
-    if own and rule.other_arrays:
+    is_own = _is_own(session)
+    if is_own and rule.other_arrays:
         raise NoReproducer(
             "the source is made by a setup of your own, and the script would need others like it"
         )
-    at = finding.against
-    against = None if at is None else subject(session.results[at], finding, own)
-    return subject(session.results[finding.results[0]], finding, own, against)
+    index = finding.against
+    against = None if index is None else subject(session.results[index], finding, is_own)
+    return subject(session.results[finding.results[0]], finding, is_own, against)
 
 
 def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> str:
-    setup = merged(text for one in subjects for text in one.recipe.setup)
+    setup = merged(text for subject in subjects for text in subject.recipe.setup)
     written = f"{effect.body}\n{effect.child}"
-    own = assigned_names(setup) & {name for one in subjects for name in used_names(one.code)}
+    own = assigned_names(setup) & {
+        name for subject in subjects for name in used_names(subject.code)
+    }
     clashes = own & (assigned_names(written) | used_names(written) & IMPORTS.keys())
     if clashes:
         raise NoReproducer(
@@ -142,9 +144,9 @@ def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> st
         (line for name, line in IMPORTS.items() if name in names),
         key=lambda line: (line.startswith("from"), line),
     )
-    modules = {name for one in subjects for name in one.recipe.modules}
+    modules = {name for subject in subjects for name in subject.recipe.modules}
     environment = session.environment
-    versions = [" ".join(one) for one in environment.distributions(modules)]
+    versions = [" ".join(parts) for parts in environment.distributions(modules)]
     versions.append(f"Python {environment.python or '?'}")
     if session.simulated:
         versions.append("on a simulated CUDA device: order and copies are real, times are not")
@@ -165,10 +167,10 @@ def _docstring(text: str, before: int = 0) -> str:
 
 def _function(name: str, body: str, setup: str, subjects: Sequence[Subject]) -> str:
     """Return a function that imports, prints the versions, and runs the body."""
-    frameworks = {module for one in subjects for module in one.recipe.modules}
-    modules = {one: alias for one, alias in imported(setup).items() if one in frameworks}
+    frameworks = {module for subject in subjects for module in subject.recipe.modules}
+    modules = {module: alias for module, alias in imported(setup).items() if module in frameworks}
     imports = needed(setup, used_names(body) | set(modules.values()))
-    shown = [f'"{one}", getattr({alias}, "__version__", "?")' for one, alias in modules.items()]
+    shown = [f'"{name}", getattr({alias}, "__version__", "?")' for name, alias in modules.items()]
     flush = ["flush=True"] if name == "convert" else []  # it may die before it has written
     head = block(imports, f"print({', '.join((*shown, *flush))})" if shown else "")
     return f"def {name}():\n{inside(head)}\n\n{inside(body)}"
@@ -176,7 +178,7 @@ def _function(name: str, body: str, setup: str, subjects: Sequence[Subject]) -> 
 
 def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:
     """Return lines that set the environment variables of probes, which are all about GPUs."""
-    if session.simulated or all(one.result.case.device == "cpu" for one in subjects):
+    if session.simulated or all(subject.result.case.device == "cpu" for subject in subjects):
         return []
     return [
         f'os.environ.setdefault("{name}", "{value}")'
@@ -221,7 +223,7 @@ def pair_command(session: Session) -> str:
 
 def _is_own(session: Session) -> bool:
     """Whether the session measured a conversion that the user wrote."""
-    return any(one.startswith(UserCode.PREFIX) for one in session.request.probe_files)
+    return any(file.startswith(UserCode.PREFIX) for file in session.request.probe_files)
 
 
 def _array(case: CaseRecord) -> tuple[object, ...]:
@@ -238,16 +240,16 @@ def _run_command(
         "--layout": [case.layout for case in cases],
         "--device": [f"simulated:{session.simulated}" if session.simulated else cases[0].device],
     }
-    given = [(option, ",".join(_unique(values))) for option, values in axes.items()]
-    options = [*(one for one in given if one[1] not in DEFAULTS), *options]
+    axis_options = [(option, ",".join(_unique(values))) for option, values in axes.items()]
+    options = [*(option for option in axis_options if option[1] not in DEFAULTS), *options]
     known = session.environment
     if known.parent_python not in (None, known.python):
         options.append(("--python", session.request.python))
     pair = [",".join(_unique(names)) for names in zip(*(case.pair for case in cases), strict=True)]
     values = [*pair, *(value for _, value in options)]
-    if any(one.startswith("-") or not one.replace("\n", "").isprintable() for one in values):
+    if any(value.startswith("-") or not value.replace("\n", "").isprintable() for value in values):
         return ""
-    return shlex.join(["dlprof", "run", *pair, *(word for one in options for word in one)])
+    return shlex.join(["dlprof", "run", *pair, *(word for option in options for word in option)])
 
 
 def _unique(words: Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A finding as a bug report in Markdown, with a reproducer and what that printed."""
+"""A finding as a bug report in Markdown, with a reproducer and its output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_LINES = 8
 """The last lines of the output that a ticket shows."""
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
 """Variables that silence the logs of frameworks."""
-KEPT = frozenset(("root", "user", "ubuntu", "runner", "localhost"))
+COMMON_NAMES = frozenset(("root", "user", "ubuntu", "runner", "localhost"))
 """Names of users and hosts that are the same everywhere."""
 LEAST_LETTERS = 3
 MOST_CALLS = 8
@@ -112,7 +112,7 @@ def _last_lines(path: Path, folder: str) -> str:
 
 
 def written(session: Session, finding: FindingRecord, python: str | None) -> str:
-    """Return the ticket of a finding, with what its reproducer prints under ``python``.
+    """Return the ticket of a finding, with the output of its reproducer under ``python``.
 
     Source text of a session may be hostile: without ``python`` it is not run.
     """
@@ -213,9 +213,9 @@ def _output(ran: Ran | None, untimed: bool) -> list[str]:
 def _versions(session: Session, results: Sequence[Result]) -> str:
     """Return frameworks, Python, system, processor, GPUs, and environment variables."""
     known = session.environment
-    names = {name for one in results for name in (one.case.producer, one.case.consumer)}
-    names |= {module for one in results if one.recipe for module in one.recipe.modules}
-    on_device = any(one.case.device != "cpu" for one in results)
+    names = {name for result in results for name in (result.case.producer, result.case.consumer)}
+    names |= {module for result in results if result.recipe for module in result.recipe.modules}
+    on_device = any(result.case.device != "cpu" for result in results)
     variables = (known.variables or {}) if on_device else {}
     lines = [
         ", ".join(f"{name} {version}" for name, version in known.distributions(names)),
@@ -238,6 +238,6 @@ def without_names(text: str) -> str:
     user = os.environ.get("USER") or os.path.basename(home)  # noqa: PTH119
     words = {home: "~", host: "<host>", host.partition(".")[0]: "<host>", user: "<user>"}
     for name, word in words.items():
-        if len(name) >= LEAST_LETTERS and name not in KEPT:
+        if len(name) >= LEAST_LETTERS and name not in COMMON_NAMES:
             text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", word, text)
     return text

@@ -8,7 +8,7 @@ from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.times import WIDE
 from dlprof.compare.verdicts import Criteria
 from dlprof.errors import UsageError
-from dlprof.report.comparison_document import answers_of
+from dlprof.report.comparison_document import comparison_answers
 
 COPY = {"ownership": {"verdict": "copy", "evidence": {}}, "case": {"shape": (1024, 1024)}}
 ENVIRONMENT = {"cpu": "A", "machine": "x86_64", "cores": 2, "packages": {}, "gpus": []}
@@ -77,7 +77,7 @@ def test_in_turns_a_likely_slowdown_is_wide_and_does_not_pass():
     assert (time.word, time.is_likely_slower) == (WIDE, True)
     assert time.bound > 1.06
     assert exit_code(found) == 3
-    (likely,) = (answer for answer in answers_of(found) if answer.label == "likely slower")
+    (likely,) = (answer for answer in comparison_answers(found) if answer.label == "likely slower")
     assert likely.code == "numpy.c(x)"
 
 

@@ -8,9 +8,9 @@ from comparison_builders import compared, medians, suite, timed
 
 from dlprof.compare.comparison import exit_code
 from dlprof.report.comparison_document import (
-    answers_of,
     as_json,
-    checks_of,
+    comparison_answers,
+    comparison_checks,
     comparison_document,
 )
 
@@ -31,7 +31,7 @@ def answers(base, head, *fail_on, **headers):
     """Return all text of the answer, with the answer itself first."""
     return [
         f"{answer.label} {answer.code} {answer.value} {answer.note}"
-        for answer in answers_of(compared(base, head, *fail_on, **headers))
+        for answer in comparison_answers(compared(base, head, *fail_on, **headers))
     ]
 
 
@@ -49,7 +49,7 @@ def lost_third(status):
 
 
 def test_the_answer_names_the_slowest_case_and_how_much_slower_it_is():
-    (first, *_) = answers_of(compared(suite(), suite({"c": 2.5, "d": 2.2}, seed=50)))
+    (first, *_) = comparison_answers(compared(suite(), suite({"c": 2.5, "d": 2.2}, seed=50)))
     assert first.code == "numpy.c(x)"
     assert first.value.startswith("2.5")
     assert "1 more" in first.note
@@ -114,7 +114,7 @@ SIDES = {
 def test_a_check_fails_exactly_when_the_gate_does(head, fail_on, headers):
     found = compared(suite(), SIDES[head], *fail_on, **headers)
     for unsure in (GATE, PASS, FAIL):
-        checks = checks_of(found, unsure)
+        checks = comparison_checks(found, unsure)
         bad = [check for check in checks if check.outcome in ("failed", "error")]
         assert bool(bad) == bool(exit_code(found, unsure)), unsure
 

@@ -14,7 +14,7 @@ from dlprof.errors import Unmeasured, UsageError
 from dlprof.measuring.judged import judged
 from dlprof.report import html, markdown, terminal
 from dlprof.report.checks import checks, junit
-from dlprof.report.comparison_document import checks_of, comparison_document
+from dlprof.report.comparison_document import comparison_checks, comparison_document
 from dlprof.report.session_document import session_document
 from dlprof.runner import options
 from dlprof.runner.catalog import catalog_from
@@ -114,7 +114,7 @@ def outputs():
     both = comparison_document(compared)
     yield "comparison", terminal.render(both)
     yield "comparison as Markdown", markdown.render(both)
-    yield "comparison as JUnit", junit("title", checks_of(compared))
+    yield "comparison as JUnit", junit("title", comparison_checks(compared))
 
 
 def test_every_output_states_that_the_device_is_simulated():
