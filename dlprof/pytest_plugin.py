@@ -121,7 +121,7 @@ class Conversions:
         cases = _supported_cases(session)
         failed = [case for case in cases if case.result.status != "ok"]
         _fail("not measured", {case.code: case.result.reason or "" for case in failed})
-        fails.check_looked_at(session.results)
+        fails.check_coverage(session.results)
         bad = {finding.rule: finding.line for finding in session.findings if fails.fails(finding)}
         _fail(f"findings ({', '.join(words) or 'warning'})", bad)
 

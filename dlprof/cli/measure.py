@@ -106,7 +106,7 @@ def check(session: Session, fail_on: FailOn | None, expects: bool = False) -> No
         raise_for(session, MISSED)
     check_measured(session.results, session.simulated)
     if fail_on is not None:
-        fail_on.check_looked_at(session.results)
+        fail_on.check_coverage(session.results)
     if expects:
         raise_for(session, UNKNOWN)
     if fail_on is not None:

@@ -62,10 +62,10 @@ def cases_in(results: Iterable[Result]) -> Cases:
 
 def find(results: Iterable[Result]) -> list[FindingRecord]:
     """Return all findings of a session, worst first."""
-    return find_in(cases_in(results))
+    return case_findings(cases_in(results))
 
 
-def find_in(cases: Cases) -> list[FindingRecord]:
+def case_findings(cases: Cases) -> list[FindingRecord]:
     """Return all findings of the cases, worst first."""
     return worst_first(finding for rule in RULES for finding in rule.findings(cases))
 

@@ -42,7 +42,7 @@ class PathFacts(NamedTuple):
     conditions: frozenset[str]
     is_doubtful: bool
     is_written: bool
-    """Whether an instrument wrote to the source right after a copy, or found that nothing can."""
+    """Whether an instrument wrote to the source right after a copy, or found it immutable."""
     outlasts: bool
     """Whether its lifetime was looked at, and is safe."""
     is_open: bool

@@ -357,13 +357,13 @@ return there_us > <ratio> * back_us and there_us - back_us > <gap_us>
 
 
 def show_asymmetric(subject: Subject) -> Effect:
-    back, direction = subject.other, " to ".join(subject.result.case.pair)
+    reverse, direction = subject.other, " to ".join(subject.result.case.pair)
     return subject.shown(
-        f"takes many times as long from {direction} as {back.code} back",
+        f"takes many times as long from {direction} as {reverse.code} back",
         BOTH_WAYS,
         there=function("there", subject),
-        create_back=back.create(),
-        back=function("back", back),
+        create_back=reverse.create(),
+        back=function("back", reverse),
         ratio=f"{thresholds.ASYMMETRIC_RATIO / HYSTERESIS:g}",
         gap_us=f"{thresholds.ASYMMETRIC_GAP_NS / HYSTERESIS / 1e3:g}",
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.judge import BY_WORD, NEED_TIMES, NEEDS, WRITTEN
 from dlprof.judge.cases import coverage
-from dlprof.judge.rule import NAME_ONE, SEVERITIES
+from dlprof.judge.rule import NAME_HINT, SEVERITIES
 from dlprof.runner.axes import NO_TIMES
 from dlprof.runner.options import split
 from dlprof.runner.session import FindingRecord, Result
@@ -41,7 +41,7 @@ class FailOn:
             names = ", ".join(dict.fromkeys(f"{match.rule} {match.name}" for match in matches))
             raise FindingsFailed(f"--fail-on: found {names}")
 
-    def check_looked_at(self, results: Sequence[Result]) -> None:
+    def check_coverage(self, results: Sequence[Result]) -> None:
         """Raise :class:`Unsure` if an instrument failed, or nothing looked for a rule."""
         if missing := self.missing(
             diagnosed=any(getattr(result, name) for result in results for name in NEEDS.values()),
@@ -53,16 +53,16 @@ class FailOn:
             raise Unsure(f"--fail-on: {coverage(results)}: {first_line(failures[0])}")
 
 
-def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:
+def parse(texts: Sequence[str], source: str = "--fail-on") -> FailOn:
     """Read ``DLP001``, ``host-sync`` or ``warning``, repeated or with commas.
 
-    ``where`` names the option or function for messages. Raises :class:`UsageError`.
+    ``source`` names the option or function for messages. Raises :class:`UsageError`.
     """
     rules: set[str] = set()
     severities: set[str] = set()
     if any(not text.strip(" ,") for text in texts):
         # An empty variable of a CI job must not let everything pass.
-        raise UsageError(f"{where} is empty: name a rule or a severity, or leave it out")
+        raise UsageError(f"{source} is empty: name a rule or a severity, or leave it out")
     for text in split(texts):
         word = text.strip().lower()
         if word in BY_WORD:
@@ -70,6 +70,6 @@ def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:
         elif word in SEVERITIES:
             severities |= set(SEVERITIES[: SEVERITIES.index(word) + 1])
         else:
-            hint = nearest(word, (*WRITTEN, *SEVERITIES), NAME_ONE)
-            raise UsageError(f"{where} {text!r} is no rule and no severity: {hint}")
+            hint = nearest(word, (*WRITTEN, *SEVERITIES), NAME_HINT)
+            raise UsageError(f"{source} {text!r} is no rule and no severity: {hint}")
     return FailOn(frozenset(rules), frozenset(severities))

@@ -12,7 +12,7 @@ from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases
 from dlprof.judge.rule import DO_NOT_TRY, Rule, finding, replacements
 from dlprof.judge.safety import Fault
-from dlprof.judge.script import Effect, Subject, in_child
+from dlprof.judge.script import Effect, Subject, child_effect
 from dlprof.judge.standards import DELETER
 from dlprof.protocol.messages import SAME
 from dlprof.runner.evidence import LeftBehind, Lifetime
@@ -123,7 +123,7 @@ try:
 except Exception:
     pass
 """
-SIZE_OF_NEW = 16 * 1024.0
+NEW_SIZE_BYTES = 16 * 1024.0
 """Bytes of an array that a script makes anew for each conversion."""
 CLEAR_BYTES = 64 * 1024.0
 """From this size per conversion on, a leak stands out from the noise of a process's memory."""
@@ -140,7 +140,7 @@ def show_retained(subject: Subject) -> Effect:
         raise NoReproducer(
             "the source is made by a setup of your own, and others like it are needed"
         )
-    clear = SIZE_OF_NEW / 2 if anew else CLEAR_BYTES
+    clear = NEW_SIZE_BYTES / 2 if anew else CLEAR_BYTES
     first = next(iter(remains))
     name = BYTES if remains.get(BYTES, 0.0) >= clear and first not in HANDLES else first
     unit, meter, _least = METERS[name]
@@ -271,7 +271,7 @@ def show_dangling(subject: Subject) -> Effect:
         other="x" if fill else subject.idiom("use", "x"),
     )
     does = "destroys x when its result is dropped" if is_source else "does not keep x alive"
-    return in_child(does, subject, child)
+    return child_effect(does, subject, child)
 
 
 @partial(

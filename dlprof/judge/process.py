@@ -11,7 +11,7 @@ from dlprof.judge.case_view import CaseView, all_looks
 from dlprof.judge.cases import Cases
 from dlprof.judge.rule import DO_NOT_TRY, Rule, code, finding, replacements
 from dlprof.judge.safety import Fault
-from dlprof.judge.script import CHILD_LIMIT_S, Effect, Subject, in_child
+from dlprof.judge.script import CHILD_LIMIT_S, Effect, Subject, child_effect
 from dlprof.judge.standards import ASARRAY, EXPORT, FROM_DLPACK
 from dlprof.runner.evidence import Lost, Refused, Setting
 from dlprof.runner.session import FindingRecord, Result
@@ -54,7 +54,7 @@ def show_crash(subject: Subject) -> Effect:
         does = f"kills the process{f' ({loss.signal})' if loss.signal else ''}"
     no_alarm = "signal.alarm(0)" if alarm else ""
     child = subject.filled(CRASH, create=subject.create(), alarm=alarm, no_alarm=no_alarm)
-    return in_child(does, subject, child, whole_s)
+    return child_effect(does, subject, child, whole_s)
 
 
 @partial(

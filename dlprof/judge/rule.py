@@ -37,7 +37,7 @@ Severities = Mapping[Severity, str]
 BY_COST: Severities = MappingProxyType({"warning": "from 10 µs per call on", "info": ""})
 """Severities of rules on speed."""
 
-NAME_ONE = "name a rule or a severity"
+NAME_HINT = "name a rule or a severity"
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Safety:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether its values were seen to be right, and nothing speaks against it."""
+        """Whether its values are known to be right, and nothing speaks against it."""
         return self.level in ("safe", "right")
 
 

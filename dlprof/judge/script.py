@@ -17,7 +17,7 @@ from dlprof.text.source import block, plain
 PLACEHOLDER = re.compile(r"<([a-z_]+)(?: of ([a-z]+))?>")
 DIFFERING = "sum(a.tobytes() != b.tobytes() for a, b in zip(before.ravel(), after.ravel()))"
 """Counts the elements that differ between ``before`` and ``after``: NaN is equal to itself."""
-OF_PRODUCER = ("x", "q", "held")
+PRODUCER_VARIABLES = ("x", "q", "held")
 """Variables of a script that hold arrays of the producer; all others hold results."""
 CANNOT_BE_WRITTEN = ("readonly", "broadcast")
 """Layouts whose arrays their own framework refuses to write."""
@@ -85,7 +85,7 @@ class Subject:
             if idiom == "wait":  # a framework without such a text has nothing to wait for
                 return ""
             case = self.result.case
-            framework = case.producer if name in OF_PRODUCER else case.consumer
+            framework = case.producer if name in PRODUCER_VARIABLES else case.consumer
             raise NoReproducer(f"the probe of {framework} has no text for {idiom!r}")
         return plain(self._idioms(name)[idiom].replace("{x}", name))
 
@@ -94,7 +94,7 @@ class Subject:
         return idiom in self._idioms(name)
 
     def _idioms(self, name: str) -> dict[str, str]:
-        return self.recipe.source if name in OF_PRODUCER else self.recipe.result
+        return self.recipe.source if name in PRODUCER_VARIABLES else self.recipe.result
 
     @property
     def array_text(self) -> str:
@@ -119,7 +119,7 @@ class Subject:
         """Return text that makes ``x`` as in a process in which the result was ``word``.
 
         Contiguous arrays of some frameworks begin at any address. If that decides between view and
-        copy, ``x`` begins at such an address as was seen.
+        copy, ``x`` has the alignment of the measured array.
         """
         ownership, look = self.result.ownership, self.result.alignment
         if word is None and ownership is not None and look is not None and look.says("dependent"):
@@ -229,6 +229,6 @@ return child.exitcode != 0
 """
 
 
-def in_child(does: str, subject: Subject, child: str, limit_s: int = CHILD_LIMIT_S) -> Effect:
+def child_effect(does: str, subject: Subject, child: str, limit_s: int = CHILD_LIMIT_S) -> Effect:
     """Return an effect whose conversion may end its process."""
     return Effect(does, subject.filled(IN_CHILD, limit=str(limit_s)), subject, child)

@@ -310,7 +310,7 @@ def _advice(cases: Cases, group: Sequence[CaseView], other: CaseView | None) -> 
 
 
 UNALIGNED, COPIED = "x is not aligned", "x is copied"
-"""Conditions of a torn copy: none of aligned memory was seen, or other results are views."""
+"""Conditions of a torn copy: no copy of aligned memory was torn, or other results are views."""
 TORN = """
 copies, torn = 0, False
 end = perf_counter() + 20

@@ -1,4 +1,4 @@
-"""The documents that say what a conversion must do, as Markdown links."""
+"""The standards of a conversion, as Markdown links."""
 
 from __future__ import annotations
 

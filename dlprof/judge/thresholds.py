@@ -1,16 +1,16 @@
 """The limits of all rules, with their reasons. Times in ns, sizes in bytes.
 
-Instruments have limits of their own for their verdicts.
+Instruments have their own limits for verdicts.
 """
 
 from __future__ import annotations
 
 SLOW_RATIO = 2.0
-"""A path is slow from twice the time of another on. Views repeat within 4 % from process to
+"""A path is slow if it takes twice the time of another. Views repeat within 4 % from process to
 process, but the faster of two nearly equal paths changes with every release."""
 
 SLOW_GAP_NS = 1_000.0
-"""...and from 1 us more. Less is lost in the call around it."""
+"""...and at least 1 us more. Less is hidden by the call around it."""
 
 LEAST_RATIO = 1.5
 """...and only if its fastest sample is still longer than the other's median by this ratio. Other
@@ -25,15 +25,15 @@ process and 3.3 ms in another. The fastest sample must reach it too: threads tha
 processor made most samples of one process 165 times its fastest."""
 
 COSTLY_GAP_NS = 10_000.0
-"""From 10 us per call on, the time of a kernel launch or two, a slow way is worth a warning; below
-it is worth knowing."""
+"""A slow path is a warning from 10 us per call on, the time of a kernel launch or two; else it is
+an info."""
 
 ASYMMETRIC_RATIO = 10.0
 """One direction costs "many times" the other from here on: two frameworks of different overheads
-differ by less without any of them doing something wrong."""
+differ by less without a fault in either."""
 
 ASYMMETRIC_GAP_NS = 10_000.0
-"""...and from 10 us more, for the reason of :data:`COSTLY_GAP_NS`."""
+"""...and at least 10 us more, for the reason of :data:`COSTLY_GAP_NS`."""
 
 EARLY_RATIO = 3.0
 """A result that is ready this many times later than the call was returned early. A wait for a

@@ -25,7 +25,7 @@ ORDERED = (
     f" if it can order streams ({EXPORT}, `stream`)."
 )
 WAITS_FOR = {"host-sync": "the work queued on x", "device-sync": "other work of the device"}
-ELSEWHERE = "work on x that is queued on a non-blocking stream"
+SIDE_STREAM_WORK = "work on x that is queued on a non-blocking stream"
 RACE = ("ordering", "unordered")
 
 QUEUE = """
@@ -302,7 +302,7 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
         yield finding(
             group,
             ("does not order", "do not order"),
-            ELSEWHERE if worst.is_ordered_by_default else "the work that is queued on x",
+            SIDE_STREAM_WORK if worst.is_ordered_by_default else "the work that is queued on x",
             evidence={
                 **evidence,
                 "cost_ns": evidence["cost_ns"] if waits else None,

@@ -17,11 +17,11 @@ from dlprof.judge import (
     NEEDS,
     RULES,
     WRITTEN,
+    case_findings,
     cases_in,
-    find_in,
 )
 from dlprof.judge.cases import Cases
-from dlprof.judge.rule import NAME_ONE, SEVERITIES
+from dlprof.judge.rule import NAME_HINT, SEVERITIES
 from dlprof.runner import session_file
 from dlprof.runner.catalog import Catalog
 from dlprof.runner.session import ExpectationRecord, FindingRecord, Header, Result, Session
@@ -179,7 +179,7 @@ def _parse_word(word: str) -> str:
         return word.lower()
     if word.lower() in BY_WORD:
         return BY_WORD[word.lower()].id
-    hint = nearest(word, (*WRITTEN, *SEVERITIES), NAME_ONE)
+    hint = nearest(word, (*WRITTEN, *SEVERITIES), NAME_HINT)
     raise UsageError(f"there is no rule {word!r}: {hint}")
 
 
@@ -195,7 +195,7 @@ def judged(session: Session, cases: Cases | None = None) -> Session:
     """
     if session.findings or session.expectations:  # printed by --json
         return session
-    findings = find_in(cases or cases_in(session.results))
+    findings = case_findings(cases or cases_in(session.results))
     scenario = session.request.scenario
     expected = [parse_expectation(text) for text in (scenario.expect if scenario else ())]
     checked = check(expected, session.results, findings, session.rounds)

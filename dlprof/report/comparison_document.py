@@ -49,7 +49,7 @@ from dlprof.runner.quantity import plain_time
 from dlprof.runner.session import SIMULATED, CaseRecord, ExpectationRecord, Header, pair_text
 from dlprof.text.clean import counted, listed
 
-SCHEMA, SCHEMA_OF_MANY = "dlprof.comparison/1", "dlprof.environments/1"
+SCHEMA, ENVIRONMENTS_SCHEMA = "dlprof.comparison/1", "dlprof.environments/1"
 ORDER = (SLOWER, GONE, WORSE, UNSURE, WIDE, FASTER, NEW, SAME, INVALID, UNMEASURED)
 TONES: dict[str, Tone] = {
     SLOWER: "worse",
@@ -488,7 +488,7 @@ def environments_json(matrix: Environments) -> str:
         }
         for index, row in enumerate(matrix.rows)
     ]
-    head = {"schema": SCHEMA_OF_MANY, "sessions": matrix.sessions, "axes": matrix.axes}
+    head = {"schema": ENVIRONMENTS_SCHEMA, "sessions": matrix.sessions, "axes": matrix.axes}
     return _json({**head, "columns": matrix.columns, "rows": rows})
 
 

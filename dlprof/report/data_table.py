@@ -81,7 +81,7 @@ NUMBERS = {
     "break_even_iterations": "placement.break_even_iterations",
 }
 """The place of each column in a :class:`~dlprof.runner.session.Result`."""
-OF_COPIES = {
+COPY_NUMBERS = {
     "bandwidth_gb_per_s": "copy_cost.gb_per_s",
     "share_of_memcpy": "copy_cost.share_of_memcpy",
 }
@@ -91,7 +91,7 @@ COLUMNS = {
     **dict.fromkeys((*CASE, "shape", "findings"), "string"),
     "size_bytes": "Int64",
     **dict.fromkeys(
-        (*NUMBERS, *OF_COPIES, "page_faults_per_call", "peak_memory_arrays"), "float64"
+        (*NUMBERS, *COPY_NUMBERS, "page_faults_per_call", "peak_memory_arrays"), "float64"
     ),
     **dict.fromkeys(WORDS, "string"),
     "processes": "Int64",
@@ -155,7 +155,7 @@ def _row(result: Result) -> dict[str, Any]:
     case, host, ready = CaseView(0, result), result.host_time, result.ready_time
     is_whole = case.kind == "copy" and not is_too_fast_to_copy(case)
     # The evidence of order has times of the simulated device.
-    numbers = {} if result.untimed else NUMBERS | (OF_COPIES if is_whole else {})
+    numbers = {} if result.untimed else NUMBERS | (COPY_NUMBERS if is_whole else {})
     faults = [worker.page_faults_per_call for worker in host.processes] if host is not None else []
     known = [fault for fault in faults if fault is not None]
     size = math.prod(result.case.shape) * DTYPES.get(result.case.dtype, 0)

@@ -40,7 +40,7 @@ def test_a_named_rule_needs_the_diagnosis():
         assert "needs the diagnosis" in parse([rule]).missing(diagnosed=False, timed=True)
     assert parse(["DLP012,DLP018,warning"]).missing(diagnosed=False, timed=True) == ""
     with pytest.raises(Unsure, match="DLP020 needs the diagnosis"):
-        parse(["DLP020"]).check_looked_at([make_result(lifetime=None, early_write=None)])
+        parse(["DLP020"]).check_coverage([make_result(lifetime=None, early_write=None)])
     assert Unsure.exit_code == 3
 
 
@@ -48,7 +48,7 @@ def test_a_named_rule_needs_the_diagnosis():
 def test_a_rule_on_times_never_passes_on_a_simulated_device(rule):
     assert f"{rule} needs times" in parse([rule]).missing(diagnosed=True, timed=False)
     with pytest.raises(Unsure, match="times"):
-        parse([rule]).check_looked_at([make_result(median_ns=None, untimed=True)])
+        parse([rule]).check_coverage([make_result(median_ns=None, untimed=True)])
 
 
 def test_coverage_counts_conversions_without_a_result():
@@ -67,4 +67,4 @@ def test_coverage_counts_conversions_without_a_result():
 def test_a_conversion_with_a_failed_instrument_passes_nothing(status, reason):
     lost = make_result("g", None, status=status, reason=reason)
     with pytest.raises(Unsure, match=f"looked at 1 of 2.*: {reason}"):
-        parse(["DLP016"]).check_looked_at([make_result("f"), lost])
+        parse(["DLP016"]).check_coverage([make_result("f"), lost])
