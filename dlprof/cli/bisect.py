@@ -32,12 +32,8 @@ REQUIREMENT = Option(
 )
 KEEP = replace(options.SESSION, help="Keep the sessions here.", metavar="FOLDER")
 HOW = (
-    options.SHAPES,
-    options.DTYPES,
-    options.ROUNDS,
-    options.TIMEOUT,
-    options.QUICK,
-    options.DIAGNOSE,
+    *(options.SHAPES, options.DTYPES, options.ROUNDS),
+    *(options.TIMEOUT, options.QUICK, options.DIAGNOSE),
 )
 
 

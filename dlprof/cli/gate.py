@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 CASE_S, LEAST_BUDGET_S = 20.0, 120.0
 """The time for each conversion, and for all of few."""
-OVERRIDES = [
-    option.key for option in (*options.AXES, options.TIMEOUT, options.SEED, options.PROBES)
-]
+OVERRIDES = [item.key for item in (*options.AXES, options.TIMEOUT, options.SEED, options.PROBES)]
 """Options that replace those of the scenario."""
 BUDGET = replace(
     options.BUDGET,
@@ -103,9 +101,7 @@ def gate(
         if second is None or are_frameworks:
             raise UsageError(NO_SIDES)
         measuring = {option.key for option in (*options.MEASURED, FOLDER)}
-        unfit = [
-            option.name for option in given.options if option.key in measuring and raw[option.key]
-        ]
+        unfit = [item.name for item in given.options if item.key in measuring and raw[item.key]]
         if unfit:
             raise UsageError(f"two sessions are not measured again: leave {', '.join(unfit)} out")
         compare_files(paths, criteria, code, outputs, "gate")

@@ -88,15 +88,13 @@ def _state(job: Job) -> str:
     return "failed" if job.exit_code is not None else "open"
 
 
-def _summary(all_jobs: Sequence[Job]) -> str:
+def _summary(entries: Sequence[Job]) -> str:
     """Return a line for each job, and the last message of each failed one."""
     lines = []
-    for job in all_jobs:
+    for job in entries:
         lines.append(f"{_state(job):<6}  {job.title}  {job.session.name}")
         if job.exit_code:
             lines.append(f"        exit code {job.exit_code}: {job.last_line}")
-    done = sum(job.is_done for job in all_jobs)
-    lines.append(
-        f"{done:,} of {counted(len(all_jobs), 'job')} done, in {all_jobs[0].session.parent}"
-    )
+    done = sum(job.is_done for job in entries)
+    lines.append(f"{done:,} of {counted(len(entries), 'job')} done, in {entries[0].session.parent}")
     return "\n".join(map(clean, lines)) + "\n"

@@ -55,9 +55,7 @@ def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None
         del parameters["given"]
         all_parameters = [*parameters.values(), *map(_parameter, wanted)]
         called.__signature__ = inspect.Signature(all_parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {
-            parameter.name: parameter.annotation for parameter in all_parameters
-        }
+        called.__annotations__ = {item.name: item.annotation for item in all_parameters}
         called.options = wanted  # type: ignore[attr-defined]
         return called
 
@@ -113,9 +111,7 @@ class Given:
 
         Raises :class:`UsageError`.
         """
-        declared = next(
-            (candidate for candidate in self.options if candidate.key == option.key), option
-        )
+        declared = next((item for item in self.options if item.key == option.key), option)
         raw = self.raw.get(declared.key)
         return declared.initial if raw is None else read_value(declared, raw, declared.name)
 

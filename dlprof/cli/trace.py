@@ -165,10 +165,7 @@ def end(trace: Trace, words: Sequence[str]) -> None:
         comment = f"# dlprof: allow {', '.join(failed)}"
         raise FindingsFailed(f"--fail-on {text}; a comment '{comment}' accepts a line")
     if words:
-        gaps = [
-            *cut_short(trace),
-            *(f"not all is traced of {trouble}" for trouble in trace.troubles),
-        ]
+        gaps = [*cut_short(trace), *(f"not all is traced of {part}" for part in trace.troubles)]
         unknown = [row_place(row) for row in trace.rows if {*words} & {*doubts(row)}]
         result = "passed" + (f", but unknown for {_first_places(unknown)}" if unknown else "")
         if gaps or not trace.processes:
