@@ -451,7 +451,7 @@ RUN = (
     PLACEMENTS,
     SETUP,
     *TIMED,
-    replace(SURVEY, default=True, meaning="yes, except on a simulated device"),
+    replace(SURVEY, default=True, meaning="yes, except with --quick and on a simulated device"),
 )
 """Options of ``run`` that decide what is measured."""
 REPORTS = (JSON, HTML, CSV, PARQUET, MARKDOWN, JUNIT, GITHUB)

@@ -157,7 +157,10 @@ static void forget(uintptr_t start, uintptr_t end)
 static void mark(uintptr_t start, uintptr_t end)
 {
     forget(start, end);
-    put_range(&marked, start, end);
+    struct allocation *block = found(start);
+    if (!block || (block->kind != PINNED && block->kind != REGISTERED)) {
+        put_range(&marked, start, end); /* the host may write its own memory without our knowing */
+    }
 }
 
 void poison(uintptr_t address, size_t size_bytes)

@@ -283,6 +283,14 @@ def test_poison_that_reaches_the_host_is_counted(driver):
     assert driver.library.dlprofSimulatedPoisonReads() == 1
 
 
+def test_pinned_memory_keeps_no_poison_for_the_hosts_own_bytes(driver):
+    memory, pinned = driver.memory(), driver.new("cuMemHostAlloc", c_size_t(SIZE), 0)
+    poison(driver, memory)
+    driver("cuMemcpyDtoH", pinned, memory, c_size_t(SIZE))
+    driver("cuMemcpyHtoD", memory, pinned, c_size_t(SIZE))
+    assert not poisoned(driver, memory.value)
+
+
 def test_a_copy_kernel_of_cupy_is_recognized_by_its_name(driver):
     source, target = driver.memory(24), driver.memory(24)
     values = (ctypes.c_float * 6)(*range(6))

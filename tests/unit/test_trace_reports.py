@@ -9,7 +9,7 @@ from reading import Page
 from test_tracer import ROW, part
 
 from dlprof.cli.trace import end
-from dlprof.errors import FindingsFailed, UsageError
+from dlprof.errors import FindingsFailed
 from dlprof.report import html, terminal
 from dlprof.report.trace_document import chrome, trace_document
 from dlprof.runner.trace import Trace, merged
@@ -100,11 +100,6 @@ def test_chrome_gets_each_conversion_in_its_thread(trace):
         (1.005, 0.05, 8, 66),
         (1.02, 0.03, 8, 55),
     ]
-
-
-def test_without_single_conversions_chrome_gets_nothing():
-    with pytest.raises(UsageError, match="no single conversions"):
-        chrome(trace_of(ROW, SLOW))
 
 
 @pytest.mark.parametrize(
