@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dlprof.report.document import Document
     from dlprof.runner.catalog import Catalog
-    from dlprof.runner.trace import Row, Trace
+    from dlprof.runner.trace import Trace, TraceRow
     from dlprof.runner.worker_client import Pool
 
 File = str | os.PathLike[str]
@@ -118,7 +118,7 @@ class Traced:
         self.trace: Trace | None = None
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[TraceRow]:
         """The lines that converted, slowest first; see docs/trace.md."""
         return [] if self.trace is None else self.trace.rows
 

@@ -13,7 +13,7 @@ from dlprof.errors import FindingsFailed, Unmeasured, Unsure
 from dlprof.text.clean import clean, counted
 
 if TYPE_CHECKING:
-    from dlprof.jobs.plan import Job, Plan, Task
+    from dlprof.jobs.plan import Job, JobsPlan, Task
 
 jobs = typer.Typer(
     help="Measure scenarios in many environments. See docs/jobs.md.",
@@ -60,7 +60,7 @@ def status(plan: Annotated[Path, PLAN]) -> None:
     say(_summary(read(plan)[1]))
 
 
-def _tasks(plan: Plan, all_jobs: Sequence[Job], folder: Path) -> list[Task]:
+def _tasks(plan: JobsPlan, all_jobs: Sequence[Job], folder: Path) -> list[Task]:
     """Make the environments of the jobs that are not done. A failure costs only its own jobs."""
     from dlprof.jobs.plan import Unmade, interpreter
 

@@ -38,7 +38,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class PathRow:
     """A path with its array; ``cells`` are by the place of their column."""
 
     case: CaseRecord
@@ -68,7 +68,7 @@ class Environments:
     """``columns`` are environments in the order of their versions. Rows that differ come first."""
 
     columns: tuple[Facts, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PathRow, ...]
     different: int
     """The number of rows that differ."""
     sessions: int
@@ -85,13 +85,13 @@ class Environments:
                 found.setdefault(tuple(values.index(value) for value in values), name)
         return tuple(found.values())
 
-    def split_pairs(self, rows: Sequence[Row]) -> Iterator[Environments]:
+    def split_pairs(self, rows: Sequence[PathRow]) -> Iterator[Environments]:
         """Yield the ``rows`` of each pair, with the columns that have a cell in them."""
         for pair in dict.fromkeys(row.case.pair for row in rows):
             pair_rows = [row for row in rows if row.case.pair == pair]
             places = sorted({place for row in pair_rows for place in row.cells})
             moved = [
-                Row(row.case, {places.index(place): cell for place, cell in row.cells.items()})
+                PathRow(row.case, {places.index(place): cell for place, cell in row.cells.items()})
                 for row in pair_rows
             ]
             columns = tuple(self.columns[place] for place in places)
@@ -133,11 +133,11 @@ def read_environments(places: Iterable[Path], skipped: Skipped) -> Environments:
         {tuple(mapping.items()) for mapping in facts},
         key=lambda items: [(name, version_key(value), value) for name, value in sorted(items)],
     )
-    rows: dict[Key, Row] = {}
+    rows: dict[Key, PathRow] = {}
     for (_, cells), mapping in zip(found, facts, strict=True):
         place = columns.index(tuple(mapping.items()))
         for case, cell in cells:
-            rows.setdefault(key(case), Row(case, {})).cells[place] = cell
+            rows.setdefault(key(case), PathRow(case, {})).cells[place] = cell
     if not rows:
         raise UsageError("no session holds a conversion: there is nothing to show")
     environments = tuple(map(dict, columns))

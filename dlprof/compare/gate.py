@@ -162,7 +162,7 @@ def _pass(
 
 
 @contextmanager
-def _side(task: Task, name: str, suffix: str) -> Iterator[Side]:
+def _side(task: Task, name: str, suffix: str) -> Iterator[GateSide]:
     """Open a side of a task, to be measured: ``base`` or ``head``."""
     sweep = task.head if name == "head" else task.base
     settings = replace(
@@ -176,7 +176,7 @@ def _side(task: Task, name: str, suffix: str) -> Iterator[Side]:
     )
     with closing(measurement), measurement.running() as runner:
         numbers = {key(result.case): place for place, result in enumerate(measurement.results())}
-        yield Side(measurement, runner, numbers)
+        yield GateSide(measurement, runner, numbers)
 
 
 def _measured_text(first: Course, second: Course | None, wall_s: float, diagnosis_s: float) -> str:
@@ -322,7 +322,7 @@ def _common_calls(players: Sequence[Player]) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class GateSide:
     """A measured side. ``numbers`` maps the key of each case to its number."""
 
     measurement: Measurement
@@ -362,8 +362,8 @@ class MeasuredSuite:
     had no time.
     """
 
-    base: Side
-    head: Side
+    base: GateSide
+    head: GateSide
     criteria: Criteria
     watcher: Watcher
     keys: Collection[Key] | None = None
@@ -378,10 +378,10 @@ class MeasuredSuite:
         self.entries = [(name, floor) for name in names for floor in self.criteria.floors]
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[GateSide, GateSide]:
         return (self.base, self.head)
 
-    def _chosen_names(self, side: Side) -> list[Key]:
+    def _chosen_names(self, side: GateSide) -> list[Key]:
         return [name for name in side.numbers if self.keys is None or name in self.keys]
 
     def measure(self, round_: int, cases: frozenset[int]) -> None:
@@ -465,9 +465,9 @@ class MeasuredSuite:
             if name in base:
                 yield name, (base[name], head[name])
 
-    def _unequal_races(self) -> dict[Side, set[Key]]:
+    def _unequal_races(self) -> dict[GateSide, set[Key]]:
         """Return the cases in which one side saw an early write, by the side that did not."""
-        found: dict[Side, set[Key]] = {}
+        found: dict[GateSide, set[Key]] = {}
         for name, results in self._shared_results():
             words = [{word for word, _ in all_looks(result.early_write)} for result in results]
             for side, own, other in zip(self.sides, words, reversed(words), strict=True):

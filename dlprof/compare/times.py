@@ -122,10 +122,10 @@ class Process:
         return sorted(self.samples_ns)[int(LOW_SHARE * (len(self.samples_ns) - 1))]
 
 
-Side = tuple[Process, ...]
+SideTimes = tuple[Process, ...]
 
 
-def processes(result: Result, measure: str) -> Side:
+def processes(result: Result, measure: str) -> SideTimes:
     """Return the processes of ``measure``, ``ready`` or ``host``."""
     time = result.ready_time if measure == "ready" else result.host_time
     found = [
@@ -139,7 +139,7 @@ def processes(result: Result, measure: str) -> Side:
     return tuple(process for process in found if process.samples_ns)
 
 
-def median_ns(side: Side) -> float | None:
+def median_ns(side: SideTimes) -> float | None:
     """Return the median of the processes, or None for no process."""
     return statistics.median(process.time_ns for process in side) if side else None
 
@@ -268,8 +268,8 @@ class Sample:
     so large that its processes run in states.
     """
 
-    base: Side
-    head: Side
+    base: SideTimes
+    head: SideTimes
     floor: Floor = Floor()
     stateful: bool = False
     in_turns: bool = False

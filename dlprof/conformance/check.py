@@ -54,7 +54,7 @@ SEVERITIES = ("must", "should", "may")
 LONGEST = 300
 
 
-class Answer(Exception):
+class CheckAnswer(Exception):
     """An answer of a check other than "holds", with the observation as its message.
 
     The cause is the error of the framework: ``raise Violated("it refuses") from error``.
@@ -63,21 +63,21 @@ class Answer(Exception):
     verdict = ""
 
 
-class Violated(Answer):
+class Violated(CheckAnswer):
     verdict = "violated"
 
 
-class Refused(Answer):
+class Refused(CheckAnswer):
     """The framework raises, and the standard lets it. The message is in its own words."""
 
     verdict = "refused"
 
 
-class Unknown(Answer):
+class Unknown(CheckAnswer):
     verdict = "unknown"
 
 
-class NotApplicable(Answer):
+class NotApplicable(CheckAnswer):
     """The clause is about an optional feature that the framework lacks."""
 
     verdict = "not applicable"
@@ -130,7 +130,7 @@ def answer(check: Check, framework: Any) -> tuple[str, str]:
         for need in check.needs:
             need(framework)
         check.run(framework)
-    except Answer as found:
+    except CheckAnswer as found:
         cause = found.__cause__
         return found.verdict, f"{found}: {words(cause)}" if cause else str(found)
     except Exception as error:  # noqa: BLE001 - a framework raises anything, anywhere

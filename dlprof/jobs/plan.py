@@ -62,7 +62,7 @@ class Engine(Part):
     options: dict[str, Any] = {}
 
 
-class Plan(Part):
+class JobsPlan(Part):
     """The keys of a plan. Paths begin at the plan."""
 
     store: str
@@ -114,10 +114,10 @@ class Job:
         return text.splitlines() or [""]
 
 
-def read(path: Path) -> tuple[Plan, list[Job]]:
+def read(path: Path) -> tuple[JobsPlan, list[Job]]:
     """Read a plan and return it with its jobs. Raises :class:`UsageError`."""
     try:
-        plan = Plan.model_validate(tomllib.loads(files.read_bytes(path).decode("utf-8")))
+        plan = JobsPlan.model_validate(tomllib.loads(files.read_bytes(path).decode("utf-8")))
     except OSError as error:
         raise UsageError(f"cannot read the plan {path}: {error.strerror}") from None
     except ValidationError as error:
@@ -132,7 +132,7 @@ def read(path: Path) -> tuple[Plan, list[Job]]:
     return plan, list(dict.fromkeys(_job(plan, folder, *pair) for pair in pairs))
 
 
-def _job(plan: Plan, folder: Path, name: str, scenario: str) -> Job:
+def _job(plan: JobsPlan, folder: Path, name: str, scenario: str) -> Job:
     words = shlex.split(scenario)
     if words and words[0].endswith(".toml"):
         words = ["run", *words]

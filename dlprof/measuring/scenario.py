@@ -59,7 +59,7 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Step(Part):
+class StepRequest(Part):
     """A framework that runs a model, to measure the cost of its output's memory.
 
     ``model`` is an ONNX file, or a Python file that defines ``model``, relative to the scenario.
@@ -99,7 +99,7 @@ class Problem(Part):
     question: str
     source: list[str] = Field(default=[], min_length=1)
     pairs: list[Pair] = Field(default=[], min_length=1)
-    step: list[Step] = Field(default=[], min_length=1)
+    step: list[StepRequest] = Field(default=[], min_length=1)
     expect: list[Expect] = Field(default=[], min_length=1)
 
     @model_validator(mode="after")

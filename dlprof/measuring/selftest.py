@@ -42,7 +42,7 @@ DISTURBED = "other programs disturbed its times"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PlantResult:
     """The rules with a warning or an error for one plant.
 
     ``reason`` says why a part was not measured.
@@ -73,14 +73,14 @@ class Outcome:
 class Selftest:
     """The outcomes of all plants."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[PlantResult, ...]
 
     @property
     def passed(self) -> bool:
         return not any(outcome.missed or outcome.false_alarms for outcome in self.outcomes)
 
     @property
-    def unmeasured(self) -> tuple[Outcome, ...]:
+    def unmeasured(self) -> tuple[PlantResult, ...]:
         return tuple(outcome for outcome in self.outcomes if outcome.unmeasured)
 
 
@@ -97,7 +97,7 @@ def run(
     smallest faults are within the noise.
     """
     catalog = inspect_interpreter(python, (SYNTHETIC,), simulated)
-    outcomes: dict[Plant, Outcome] = {}
+    outcomes: dict[Plant, PlantResult] = {}
     for number, group in enumerate(_groups(plants)):
         remaining = group
         for attempt in range(ATTEMPTS):
@@ -139,7 +139,7 @@ def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str 
 
 def judge(
     plants: Sequence[Plant], results: Sequence[Result], findings: Sequence[FindingRecord]
-) -> Iterator[Outcome]:
+) -> Iterator[PlantResult]:
     for plant in plants:
         indices = {
             index
@@ -159,7 +159,7 @@ def judge(
         reason = f"{gaps[0].status}: {first_line(gaps[0].reason)}" if gaps else None
         if reason is None and plant.rule in NEED_TIMES and plant.rule not in rules:
             reason = None if all(map(_has_times, measured)) else DISTURBED
-        yield Outcome(plant, tuple(sorted(rules)), reason)
+        yield PlantResult(plant, tuple(sorted(rules)), reason)
 
 
 def _has_times(result: Result) -> bool:

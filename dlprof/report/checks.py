@@ -17,12 +17,12 @@ from dlprof.errors import Unmeasured
 from dlprof.judge.case_view import CaseView
 from dlprof.measuring.judged import MET, MISSED
 from dlprof.report.document import Problem
-from dlprof.report.paths import Path, session_arrays
+from dlprof.report.paths import JudgedPath, session_arrays
 from dlprof.report.survey import surveyed
 from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Session
 from dlprof.text.clean import first_line
 
-Verdict = Literal["passed", "failed", "error", "skipped"]
+CheckOutcome = Literal["passed", "failed", "error", "skipped"]
 """An ``error`` has no answer and must not pass; ``skipped`` may pass."""
 NEEDS_CUDA_BUILDS = (
     "a simulated device needs CUDA builds of the frameworks: name their environment by --python"
@@ -32,7 +32,7 @@ RUN, EXPECTATIONS = "the run", "expectations"
 SURVEY = "survey of small arrays"
 LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 ELEMENTS = {"failed": "failure", "error": "error", "skipped": "skipped"}
-COUNTS: dict[str, Verdict] = {"failures": "failed", "errors": "error", "skipped": "skipped"}
+COUNTS: dict[str, CheckOutcome] = {"failures": "failed", "errors": "error", "skipped": "skipped"}
 
 Fails = Callable[[FindingRecord], bool]
 """Whether ``--fail-on`` refuses a finding."""
@@ -47,7 +47,7 @@ class Check:
 
     suite: str
     name: str
-    outcome: Verdict = "passed"
+    outcome: CheckOutcome = "passed"
     kind: str = ""
     line: str = ""
     text: str = ""
@@ -76,7 +76,7 @@ def checks(session: Session, fails: Fails = lambda _: False) -> Iterator[Check]:
 def run_checks(session: Session) -> Iterator[Check]:
     """Yield whether the run measured a case, whether it ended, and what it left out."""
     text = SIMULATED if session.simulated else ""
-    outcomes: tuple[Verdict, Verdict] = ("error", "passed")
+    outcomes: tuple[CheckOutcome, CheckOutcome] = ("error", "passed")
     outcome, line = outcomes[_is_measured(session.results)], "Nothing was measured."
     yield Check(RUN, "something was measured", outcome, "nothing measured", line, text)
     line = "The run was stopped before its end."
@@ -85,7 +85,7 @@ def run_checks(session: Session) -> Iterator[Check]:
         yield Check(RUN, line, "skipped", "left out", line, line)
 
 
-def expectation_checks(header: Header, unchecked: Verdict = "error") -> Iterator[Check]:
+def expectation_checks(header: Header, unchecked: CheckOutcome = "error") -> Iterator[Check]:
     """Yield one for each expectation; ``unchecked`` is the outcome if it could not be checked."""
     for record in header.expectations:
         if record.verdict == MET:
@@ -114,7 +114,9 @@ def _is_measured(results: Sequence[Result]) -> bool:
     return any(result.host_time is not None or CaseView(0, result).is_measured for result in cases)
 
 
-def _case_check(path: Path, array: str, findings: Sequence[FindingRecord], fails: Fails) -> Check:
+def _case_check(
+    path: JudgedPath, array: str, findings: Sequence[FindingRecord], fails: Fails
+) -> Check:
     suite, name = path.array[0], f"{path.code}  {array}"
     result = path.case.result
     if bad := [finding for finding in findings if fails(finding)]:
@@ -123,7 +125,7 @@ def _case_check(path: Path, array: str, findings: Sequence[FindingRecord], fails
         return Check(suite, name, "error", FAULT, result.fault, result.fault)
     if result.status != "ok":
         line = f"{result.status}: {path.reason}"
-        outcome: Verdict = "error" if result.status in ("crashed", "timeout") else "skipped"
+        outcome: CheckOutcome = "error" if result.status in ("crashed", "timeout") else "skipped"
         return Check(suite, name, outcome, result.status, line, line)
     first = f"{path.result} {path.brief_time}".strip()
     return Check(suite, name, text="\n".join((first, *(finding.line for finding in findings))))

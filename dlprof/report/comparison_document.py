@@ -23,7 +23,7 @@ from dlprof.compare.comparison import (
     exit_code,
     load_notice,
 )
-from dlprof.compare.environments import BY_ADDRESS, Environments, Row, read_cells
+from dlprof.compare.environments import BY_ADDRESS, Environments, PathRow, read_cells
 from dlprof.compare.environments import Cell as EnvironmentCell
 from dlprof.compare.times import FASTER, INVALID, SAME, SLOWER, UNSURE, WIDE, Time
 from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, Change
@@ -31,7 +31,7 @@ from dlprof.compare.verdicts import WORSE as WORSE_CHANGE
 from dlprof.jobs.bisect import Tried
 from dlprof.judge.rule import SEVERITIES
 from dlprof.measuring.judged import MET, MISSED
-from dlprof.report.checks import Check, Verdict, expectation_checks
+from dlprof.report.checks import Check, CheckOutcome, expectation_checks
 from dlprof.report.document import (
     Answer,
     Cell,
@@ -366,9 +366,11 @@ def comparison_checks(comparison: Comparison, unsure: int | None = None) -> tupl
 
     ``unsure`` is the exit code of a doubt; with None only a failed comparison fails.
     """
-    strict: Verdict = "failed" if unsure == REGRESSION else "skipped" if unsure is None else "error"
-    lenient: Verdict = "skipped" if unsure == 0 else strict
-    outcomes: dict[str, Verdict] = {
+    strict: CheckOutcome = (
+        "failed" if unsure == REGRESSION else "skipped" if unsure is None else "error"
+    )
+    lenient: CheckOutcome = "skipped" if unsure == 0 else strict
+    outcomes: dict[str, CheckOutcome] = {
         **dict.fromkeys(REGRESSIONS, "failed"),
         **dict.fromkeys((SAME, FASTER), "passed"),
         **dict.fromkeys((UNSURE, WIDE), lenient),
@@ -378,7 +380,7 @@ def comparison_checks(comparison: Comparison, unsure: int | None = None) -> tupl
     inconclusive = comparison.inconclusive if unsure is not None else ""
     why_not = comparison.nothing or not_comparable or inconclusive
     answers = [*map(sentence, comparison_answers(comparison)), _simulated(comparison)]
-    whole: Verdict = "error" if why_not else "passed"
+    whole: CheckOutcome = "error" if why_not else "passed"
     kind, text = "not compared" if why_not else "", "\n".join(answers).strip()
     checks = [
         Check("BASE and HEAD", "can be compared", whole, kind, why_not, text),
@@ -442,7 +444,7 @@ def _paths_table(matrix: Environments, is_first: bool = False) -> Table:
     places = [*range(len(matrix.columns))]
     if is_first:
         places = [*places[:1], *places[1:][1 - MOST_COLUMNS :]]
-    alike: dict[tuple[Any, ...], list[Row]] = {}
+    alike: dict[tuple[Any, ...], list[PathRow]] = {}
     for row in matrix.rows:
         words = tuple((place, cell.word, cell.rules) for place, cell in row.cells.items())
         alike.setdefault((row.case.code, words), []).append(row)
@@ -456,7 +458,7 @@ def _paths_table(matrix: Environments, is_first: bool = False) -> Table:
     return Table((Column(pair_text(matrix.rows[0].case.pair)), *map(Column, heads)), tuple(rows))
 
 
-def _array(row: Row) -> str:
+def _array(row: PathRow) -> str:
     layout = "" if row.case.layout == "C" else f" {row.case.layout}"
     return f"{row.case.dtype} {shape_text(row.case.shape)}{layout}"
 

@@ -9,7 +9,7 @@ from dlprof.judge import FAULTS, thresholds, with_name
 from dlprof.judge.safety import Level, is_open, is_unchecked
 from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, Tone
-from dlprof.report.paths import KINDS, Array, Path, path_lines, plainest, queued_work
+from dlprof.report.paths import KINDS, Array, JudgedPath, path_lines, plainest, queued_work
 from dlprof.runner.quantity import (
     MARK,
     is_wide,
@@ -32,7 +32,7 @@ CONDITION = "!"
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes says more about the call than about the copy."""
 
-Line = Sequence[Path]
+Line = Sequence[JudgedPath]
 """Paths that share a line of the first screen."""
 
 
@@ -54,7 +54,7 @@ def array_answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     return tuple(filter(None, (view, default, late or copy)))
 
 
-def fastest(array: Array, kind: str) -> list[Path]:
+def fastest(array: Array, kind: str) -> list[JudgedPath]:
     """Return the fastest safe paths of a kind with about the same time; else right ones.
 
     A path with a problem, with the time of a cached copy or with a disturbed time is offered only
@@ -69,21 +69,21 @@ def fastest(array: Array, kind: str) -> list[Path]:
     return []
 
 
-def best(array: Array, kind: str) -> Path | None:
+def best(array: Array, kind: str) -> JudgedPath | None:
     """Return the plainest of :func:`fastest`."""
     line = fastest(array, kind)
     return plainest(line) if line else None
 
 
-def _has_problem(path: Path) -> bool:
+def _has_problem(path: JudgedPath) -> bool:
     return path.worst in ("error", "warning")
 
 
-def _is_disturbed(path: Path) -> bool:
+def _is_disturbed(path: JudgedPath) -> bool:
     return path.case.ready is not None and path.case.ready.is_disturbed
 
 
-def _is_kept(path: Path) -> bool:
+def _is_kept(path: JudgedPath) -> bool:
     """Whether only the time of an array that was converted before is known."""
     return path.case.is_cached_copy and path.case.new_ns is None
 
@@ -104,7 +104,7 @@ def _common_answer(arrays: Sequence[Array], kind: str) -> Answer:
     return Answer(label, paths[0].code, times, next(filter(None, notes), ""))
 
 
-def _label(paths: Sequence[Path], kind: str) -> str:
+def _label(paths: Sequence[JudgedPath], kind: str) -> str:
     """Return ``fastest safe view``; ``correct`` if part of the diagnosis is missing."""
     levels = {path.safety.level for path in paths}
     word = levels.pop() if levels in ({"safe"}, {"unchecked"}) else "correct"
@@ -125,7 +125,7 @@ def _answer(array: Array, kind: str) -> Answer:
     return Answer(_label([path], kind), path.code, path.brief_time, note)
 
 
-def late_copy(array: Array) -> Path | None:
+def late_copy(array: Array) -> JudgedPath | None:
     """Return the fastest copy that is whole after a wait for its result."""
     late = [
         path
@@ -167,7 +167,7 @@ def _wait_answer(array: Array) -> Answer | None:
     return Answer("copy and wait", code, path.brief_time, f"{note} ({rules})" if rules else note)
 
 
-def _condition(array: Array, path: Path) -> str:
+def _condition(array: Array, path: JudgedPath) -> str:
     """Return the condition of the answer, and whether the path crashes for other arrays."""
     ended = any(
         case.is_lost_for_sure
@@ -179,7 +179,7 @@ def _condition(array: Array, path: Path) -> str:
     return "; ".join(filter(None, (crash, condition(path))))
 
 
-def condition(path: Path) -> str:
+def condition(path: JudgedPath) -> str:
     """Return the condition of the answer in a few words; empty if it always holds."""
     texts, source = [], path.case.result.case.source
     if _has_problem(path):
@@ -244,7 +244,7 @@ def _row(line: Line, problem: str, tone: Tone = "") -> tuple[Cell, ...]:
     return Cell(cost), path.result_cell, code, Cell(problem, tone)
 
 
-def _first_lines(array: Array, lines: list[list[Path]]) -> list[list[Path]]:
+def _first_lines(array: Array, lines: list[list[JudgedPath]]) -> list[list[JudgedPath]]:
     """Return the fastest lines; those of the answers are always among them."""
     answers = [best(array, kind) for kind in KINDS]
     answers += [] if answers[1] else [late_copy(array)]
@@ -254,7 +254,7 @@ def _first_lines(array: Array, lines: list[list[Path]]) -> list[list[Path]]:
     return [line for line in lines if line in shown]
 
 
-def path_marks(paths: Sequence[Path]) -> tuple[str, ...]:
+def path_marks(paths: Sequence[JudgedPath]) -> tuple[str, ...]:
     """Explain the marks of these paths in one line."""
     meanings = {
         f"{MARK} not certain": any(path.brief_time.startswith(MARK) for path in paths),
@@ -270,24 +270,24 @@ def path_marks(paths: Sequence[Path]) -> tuple[str, ...]:
 # All paths of an array
 
 
-def _full_time(path: Path) -> str:
+def _full_time(path: JudgedPath) -> str:
     """Return the time with its interval, its modes or its range."""
     ready = path.case.ready or path.case.result.ready_time
     return "" if path.case.result.untimed else time_text(ready, not path.is_certain)
 
 
-def _host_time(path: Path) -> str:
+def _host_time(path: JudgedPath) -> str:
     host = path.case.result.host_time
     return "" if host is None else plain_time(host.median_ns)
 
 
-def _first_call(path: Path) -> str:
+def _first_call(path: JudgedPath) -> str:
     """Return the time of the first call, if it was the first conversion of its process."""
     first = path.case.result.first_in_process_ns
     return "" if first is None else plain_time(first)
 
 
-def _device_time(path: Path) -> str:
+def _device_time(path: JudgedPath) -> str:
     device_time = path.case.result.device_time
     if device_time is None or device_time.warm is None:
         return ""
@@ -296,7 +296,7 @@ def _device_time(path: Path) -> str:
     return plain_time(device_time.warm.median_ns, 3)
 
 
-def _speed(path: Path) -> str:
+def _speed(path: JudgedPath) -> str:
     """Return the bandwidth, if one number stands for the time of a whole copy."""
     cost, ready = path.case.result.copy_cost, path.case.ready
     if cost is None or ready is None or path.case.kind != "copy" or not cost.gb_per_s:
@@ -305,13 +305,13 @@ def _speed(path: Path) -> str:
     return significant(cost.gb_per_s) if fits and not is_too_fast_to_copy(path.case) else ""
 
 
-def _peak(path: Path) -> str:
+def _peak(path: JudgedPath) -> str:
     """Return the peak memory beyond the source, in arrays of its size."""
     arrays = path.case.peak_arrays
     return "" if arrays is None else f"{max(arrays, 0.0):.2f}"
 
 
-COLUMNS: tuple[tuple[str, Callable[[Path], str]], ...] = (
+COLUMNS: tuple[tuple[str, Callable[[JudgedPath], str]], ...] = (
     ("time", _full_time),
     ("call returns", _host_time),
     ("first call", _first_call),
@@ -370,7 +370,7 @@ def shapes_table(arrays: Sequence[Array]) -> Table:
 # Several pairs
 
 
-def representative(array: Array) -> Path | None:
+def representative(array: Array) -> JudgedPath | None:
     """Return the fastest safe path of an array, else one that is not wrong."""
     fit = [path for kind in KINDS if (path := best(array, kind)) is not None]
     if fit:
@@ -379,7 +379,7 @@ def representative(array: Array) -> Path | None:
     return next(known, None)
 
 
-def condition_marks(chosen: Iterable[Path | None]) -> tuple[str, ...]:
+def condition_marks(chosen: Iterable[JudgedPath | None]) -> tuple[str, ...]:
     """Explain the conditions of these paths, if one has any."""
     rules = {rule for path in chosen if path is not None for rule in path.safety.conditions}
     texts = [f"{FAULTS[rule].condition} ({rule})" for rule in sorted(rules)]

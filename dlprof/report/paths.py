@@ -46,7 +46,7 @@ Scale = Callable[[float], float]
 
 
 @dataclass(frozen=True)
-class Path:
+class JudgedPath:
     """One case; ``rules`` are the ids of its findings, worst first."""
 
     case: CaseView
@@ -149,7 +149,7 @@ class Path:
 class Array:
     """The paths of one pair and array, the fastest first."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[JudgedPath, ...]
     cases: Cases
 
     @property
@@ -184,10 +184,10 @@ def session_arrays(session: Session, known: Cases | None = None) -> list[Array]:
     ranked = sorted(path_findings, key=severity_rank, reverse=True)
     worst = {index: read_severity(record.severity) for record in ranked for index in record.results}
     cases = known or cases_in(session.results)
-    found: dict[tuple[Any, ...], list[Path]] = defaultdict(list)
+    found: dict[tuple[Any, ...], list[JudgedPath]] = defaultdict(list)
     for case in cases.timed.cases:
         ids, offered = rules.get(case.index, ()), cases.offered(case)
-        path = Path(case, cases.safety(case), ids, worst.get(case.index), offered)
+        path = JudgedPath(case, cases.safety(case), ids, worst.get(case.index), offered)
         found[case.array].append(path)
     return [
         Array(tuple(sorted(paths, key=lambda path: path.place)), cases) for paths in found.values()
@@ -207,12 +207,12 @@ def severity_rank(finding: FindingRecord) -> int:
     return SEVERITIES.index(read_severity(finding.severity))
 
 
-def path_lines(paths: Iterable[Path]) -> list[list[Path]]:
+def path_lines(paths: Iterable[JudgedPath]) -> list[list[JudgedPath]]:
     """Group paths with the same result and problems and about the same time, fastest first.
 
     Without times, what the call does about queued work takes the place of the time.
     """
-    groups: dict[tuple[object, ...], list[list[Path]]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[list[JudgedPath]]] = defaultdict(list)
     for path in sorted(paths, key=lambda path: path.place):
         queued = "" if path.is_timed else queued_work(path)
         key = path.result_cell.text, path.problems, path.safety.level, path.offered, queued
@@ -225,12 +225,12 @@ def path_lines(paths: Iterable[Path]) -> list[list[Path]]:
     return sorted(lines, key=lambda line: plainest(line).place)
 
 
-def plainest(line: Sequence[Path]) -> Path:
+def plainest(line: Sequence[JudgedPath]) -> JudgedPath:
     """Return the path with the shortest code, which stands for a line."""
     return min(line, key=lambda path: len(path.code))
 
 
-def queued_work(path: Path) -> str:
+def queued_work(path: JudgedPath) -> str:
     """Return the order behind queued work: ``waits 45 ms of 45 ms``, ``ordered``, ``race``."""
     case = path.case
     words = {None: "", "synchronous": "", "stream-ordered": "ordered", "unordered": "race"}
@@ -284,7 +284,7 @@ def paths_chart(arrays: Sequence[Array], codes: Collection[str]) -> Chart | None
     )
 
 
-def _point(path: Path, place: Scale) -> Mark:
+def _point(path: JudgedPath, place: Scale) -> Mark:
     low_ns, high_ns = path.interval_ns
     parts = (path.code, plain_time(path.cost_ns), path.result, path.problems)
     return Mark(
@@ -298,11 +298,11 @@ def _point(path: Path, place: Scale) -> Mark:
     )
 
 
-def _color(path: Path) -> str:
+def _color(path: JudgedPath) -> str:
     return path.worst or ("muted" if path.problems else "plain")
 
 
-def _legend(paths: Sequence[Path]) -> tuple[tuple[str, str, str], ...]:
+def _legend(paths: Sequence[JudgedPath]) -> tuple[tuple[str, str, str], ...]:
     results = dict.fromkeys(path.result for path in paths)
     colors = {_color(path) for path in paths}
     shown = [color for color in (*SEVERITIES, *COLOR_WORDS) if color in colors]
@@ -312,7 +312,7 @@ def _legend(paths: Sequence[Path]) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _scale(paths: Sequence[Path]) -> tuple[Scale, list[float]]:
+def _scale(paths: Sequence[JudgedPath]) -> tuple[Scale, list[float]]:
     """Return a log scale over all times, from 2 to 96 % of the width, and its ticks."""
     times = [path.cost_ns for path in paths]
     low = 0.9 * max(min(path.interval_ns[0] for path in paths), min(times) / FAR)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dlprof.measuring.selftest import Outcome, Selftest
+from dlprof.measuring.selftest import PlantResult, Selftest
 from dlprof.report.document import Answer, Cell, Column, Document, Lines, Section, Table
 from dlprof.runner.session import SIMULATED
 
@@ -46,7 +46,7 @@ def _places(selftest: Selftest, simulated: bool) -> Iterator[Section]:
             yield Section(name, (Table(COLUMNS, tuple(map(_row, ranked))), *notes), is_first=True)
 
 
-def _row(outcome: Outcome) -> tuple[Cell, ...]:
+def _row(outcome: PlantResult) -> tuple[Cell, ...]:
     verdict = Cell("FALSE ALARM", "bad") if outcome.false_alarms else Cell("ok", "better")
     if outcome.missed:
         verdict = Cell("MISSED", "bad")

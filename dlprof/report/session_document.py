@@ -24,7 +24,7 @@ from dlprof.report.document import (
     Tone,
     facts,
 )
-from dlprof.report.paths import KINDS, Array, Path, paths_chart, session_arrays, severity_rank
+from dlprof.report.paths import KINDS, Array, JudgedPath, paths_chart, session_arrays, severity_rank
 from dlprof.runner.evidence import Verdict
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time, size_text
@@ -155,7 +155,7 @@ def _answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     return many(arrays)
 
 
-def _sentence(path: Path) -> Answer:
+def _sentence(path: JudgedPath) -> Answer:
     """Return ``numpy.asarray(x) is a view: 1.6 µs, nothing copied.``"""
     copied = {"view": "nothing copied", "copy": f"{size_text(path.case.size_bytes)} copied"}
     parts = (path.brief_time, copied.get(path.result, ""), "" if path.is_measured else path.reason)

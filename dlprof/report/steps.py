@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dlprof.inference.base import FRESH
 from dlprof.probes.base import Protocol
 from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table
-from dlprof.report.paths import Array, Path
+from dlprof.report.paths import Array, JudgedPath
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import MARK, legend, plain_time, significant, time_text
 from dlprof.runner.session import (
@@ -36,7 +36,7 @@ FEW = 2
 """The most models and inputs that have their table on the first screen."""
 ORDINALS = {None: "?", 1: "next call", 2: "2nd call", 3: "3rd call"}
 
-Looped = tuple[Path, Placement]
+Looped = tuple[JudgedPath, Placement]
 
 
 def share_text(share: Share | None) -> str:
@@ -88,7 +88,7 @@ def _median_ns(time: TimeMeasure | None) -> float:
     return math.inf if time is None else time.median_ns
 
 
-def _loop_row(path: Path, loop: Placement) -> tuple[Cell, ...]:
+def _loop_row(path: JudgedPath, loop: Placement) -> tuple[Cell, ...]:
     pays = _break_even(loop)
     times = (loop.in_loop, loop.hoisted)
     return (

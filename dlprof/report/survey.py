@@ -28,18 +28,18 @@ MOST_MISSING = 2
 """The most names in ``all dtypes but bool and int8``."""
 
 
-class Outcome(NamedTuple):
+class SurveyResult(NamedTuple):
     """The result of an array in one word, and the rules that name it."""
 
     result: str
     rules: tuple[str, ...]
 
 
-class Group(NamedTuple):
+class ArrayGroup(NamedTuple):
     """Paths of a pair that do the same with every array."""
 
     codes: tuple[str, ...]
-    outcomes: Mapping[Outcome, list[Label]]
+    outcomes: Mapping[SurveyResult, list[Label]]
 
     @property
     def counts(self) -> Counter[str]:
@@ -131,7 +131,7 @@ def _reasons(cases: Iterable[CaseView]) -> Iterator[str]:
         yield f"{next(iter(codes))}{more}: {reason}"
 
 
-def _groups_by_pair(session: Session) -> dict[str, list[Group]]:
+def _groups_by_pair(session: Session) -> dict[str, list[ArrayGroup]]:
     """Return the paths of each pair, without the arrays that the producer cannot make."""
     rules = rules_by_case(session.findings)
     pairs = surveyed(session)
@@ -142,13 +142,13 @@ def _groups_by_pair(session: Session) -> dict[str, list[Group]]:
     return {pair: _groups(cases, rules) for pair, cases in made.items() if cases}
 
 
-def _groups(cases: Sequence[CaseView], rules: Mapping[int, tuple[str, ...]]) -> list[Group]:
-    paths: dict[tuple[str, str], dict[Label, Outcome]] = defaultdict(dict)
+def _groups(cases: Sequence[CaseView], rules: Mapping[int, tuple[str, ...]]) -> list[ArrayGroup]:
+    paths: dict[tuple[str, str], dict[Label, SurveyResult]] = defaultdict(dict)
     codes: dict[tuple[str, str], str] = {}
     for case in cases:
         record = case.result.case
         path, label = (record.export, record.import_), survey_label(record)
-        outcome = Outcome(_word(case), rules.get(case.index, ()))
+        outcome = SurveyResult(_word(case), rules.get(case.index, ()))
         if 0 in record.shape and case.is_right:
             # Without elements there is no memory to share or to copy.
             plainest = paths[path].get(PLAINEST, outcome)
@@ -156,15 +156,15 @@ def _groups(cases: Sequence[CaseView], rules: Mapping[int, tuple[str, ...]]) -> 
                 outcome = outcome._replace(result=plainest.result)
         paths[path][label] = outcome
         codes.setdefault(path, case.code)
-    alike: dict[tuple[tuple[Label, Outcome], ...], list[str]] = defaultdict(list)
+    alike: dict[tuple[tuple[Label, SurveyResult], ...], list[str]] = defaultdict(list)
     for path, outcomes in paths.items():
         alike[tuple(outcomes.items())].append(codes[path])
     groups = []
     for outcomes_alike, names in alike.items():
-        by_outcome: dict[Outcome, list[Label]] = defaultdict(list)
+        by_outcome: dict[SurveyResult, list[Label]] = defaultdict(list)
         for label, outcome in outcomes_alike:
             by_outcome[outcome].append(label)
-        groups.append(Group(tuple(sorted(names, key=len)), by_outcome))
+        groups.append(ArrayGroup(tuple(sorted(names, key=len)), by_outcome))
     return sorted(groups, key=lambda group: (-group.counts["view"], -group.counts["copy"]))
 
 
@@ -174,7 +174,7 @@ def _word(case: CaseView) -> str:
     return "narrowed" if word == "wrong" and narrowed else word
 
 
-def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
+def _rows(group: ArrayGroup) -> Iterator[tuple[Cell, ...]]:
     """Yield one row for each result; the path stands in the first."""
     every = [label for labels in group.outcomes.values() for label in labels]
     path = group.cell

@@ -29,7 +29,7 @@ from dlprof.report.document import (
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import plain_time, significant, size_text
 from dlprof.runner.session import SIMULATED
-from dlprof.runner.trace import Row, Trace, doubts
+from dlprof.runner.trace import Trace, TraceRow, doubts
 from dlprof.text import json_text
 from dlprof.text.clean import counted, first_line
 from dlprof.tracer.rows import OTHERS
@@ -55,19 +55,19 @@ COLUMNS = (
 OWN_TIME = "own time: in the calls themselves, without their arguments."
 
 
-def row_result(row: Row) -> str:
+def row_result(row: TraceRow) -> str:
     """Return ``waits`` if a row waits, else its result; a row of empty arrays has none."""
     if row.waits:
         return "waits"
     return row.result if row.calls > row.empty or row.result == "raised" else "unknown"
 
 
-def row_place(row: Row) -> str:
+def row_place(row: TraceRow) -> str:
     """Return the short file name and the line."""
     return f"{short_file(row.file)}:{row.line}" if row.line else row.file
 
 
-def _line(row: Row) -> str:
+def _line(row: TraceRow) -> str:
     function = row.function.replace(".<locals>.", ".")
     return row_place(row) + ("" if function == "<module>" else f" {function}")
 
@@ -105,7 +105,7 @@ def trace_document(trace: Trace, full: bool = False, name: str = "LAST") -> Docu
     )
 
 
-def _cells(row: Row, full: bool) -> tuple[Cell, ...]:
+def _cells(row: TraceRow, full: bool) -> tuple[Cell, ...]:
     result = row_result(row)
     return (
         Cell(plain_time(row.total_ns)),
@@ -117,23 +117,25 @@ def _cells(row: Row, full: bool) -> tuple[Cell, ...]:
     )
 
 
-def _copying(rows: Iterable[Row]) -> Row | None:
+def _copying(rows: Iterable[TraceRow]) -> TraceRow | None:
     """Return the line to change first: its copies are not allowed and take longest."""
     copying = (row for row in rows if row.copies and "copy" not in row.allowed)
     return max(copying, key=_without_waits, default=None)
 
 
-def _waiting(rows: Iterable[Row]) -> Row | None:
+def _waiting(rows: Iterable[TraceRow]) -> TraceRow | None:
     """Return the line whose waits are not allowed and take longest."""
     waiting = (row for row in rows if row.waits and "wait" not in row.allowed)
     return max(waiting, key=lambda row: row.waited_ns, default=None)
 
 
-def _without_waits(row: Row) -> int:
+def _without_waits(row: TraceRow) -> int:
     return row.total_ns - row.waited_ns
 
 
-def _answer(word: str, row: Row | None, took_ns: Callable[[Row], int], trace: Trace) -> Answer:
+def _answer(
+    word: str, row: TraceRow | None, took_ns: Callable[[TraceRow], int], trace: Trace
+) -> Answer:
     label = f"costliest {word}"
     if row is None:
         unknown = sum(word in doubts(row) for row in trace.rows)
@@ -143,7 +145,7 @@ def _answer(word: str, row: Row | None, took_ns: Callable[[Row], int], trace: Tr
     return Answer(label, _short(row), plain_time(took_ns(row)), note)
 
 
-def _short(row: Row) -> str:
+def _short(row: TraceRow) -> str:
     """Return the expression, or the conversion where that is too long."""
     return row.expression if 0 < len(row.expression) <= LONG else row.conversion
 
@@ -192,7 +194,7 @@ def cut_short(trace: Trace) -> Iterator[str]:
         )
 
 
-def _facts(row: Row, full: bool) -> Iterator[str]:
+def _facts(row: TraceRow, full: bool) -> Iterator[str]:
     yield _sizes(row)
     if row.retyped:
         yield f"to {', '.join(row.retyped)}"
@@ -217,7 +219,7 @@ def _facts(row: Row, full: bool) -> Iterator[str]:
         yield f"{row.raised:,} raised"
 
 
-def _sizes(row: Row) -> str:
+def _sizes(row: TraceRow) -> str:
     sizes = {size for dtype, _, _, size in row.arrays if dtype not in UNNAMED}
     if row.copies:
         how = "copied" if row.copies == 1 else "each" if len(sizes) == 1 else "per copy on average"
@@ -228,7 +230,7 @@ def _sizes(row: Row) -> str:
     return f"{' to '.join(ends)}{' each' if row.calls > 1 else ''}"
 
 
-def _arrays(row: Row) -> str:
+def _arrays(row: TraceRow) -> str:
     """Return the most frequent dtypes and shapes."""
     texts = [
         f"{dtype} {shape_text(shape)}" + (f": {calls:,} calls" if len(row.arrays) > 1 else "")
@@ -239,7 +241,7 @@ def _arrays(row: Row) -> str:
     return ", ".join([*texts, f"{hidden} more"] if hidden > 0 and texts else texts)
 
 
-def _can_be_measured(row: Row) -> bool:
+def _can_be_measured(row: TraceRow) -> bool:
     """Whether a run with the row's array can name a faster path."""
     if row.crossings or row.retyped or row.consumer in (row.producer, UNTRACED):
         return False
@@ -257,7 +259,7 @@ def _commands(trace: Trace, name: str) -> Iterator[str]:
     yield "dlprof explain trace"
 
 
-def _array_options(row: Row) -> list[str]:
+def _array_options(row: TraceRow) -> list[str]:
     """Return the options of the array that a row converts most often."""
     if not row.arrays or row.arrays[0][0] not in DTYPES:
         return []
@@ -316,7 +318,7 @@ SOURCE = (
 
 def _sources(trace: Trace) -> Iterator[Section]:
     """Yield a section for each file with its hot lines, the costliest first."""
-    files: dict[str, list[Row]] = defaultdict(list)
+    files: dict[str, list[TraceRow]] = defaultdict(list)
     for row in trace.rows:
         files[row.file].append(row)
     ordered = sorted(files.items(), key=lambda item: -_took_ns(item[1]))
@@ -328,12 +330,14 @@ def _sources(trace: Trace) -> Iterator[Section]:
             yield Section(heading, (Table(SOURCE, tuple(_source(text, rows))),))
 
 
-def _took_ns(rows: Sequence[Row]) -> int:
+def _took_ns(rows: Sequence[TraceRow]) -> int:
     return sum(row.total_ns for row in rows)
 
 
-def _source(text: Sequence[tuple[int, str]], rows: Sequence[Row]) -> Iterator[tuple[Cell, ...]]:
-    hot: dict[int, list[Row]] = defaultdict(list)
+def _source(
+    text: Sequence[tuple[int, str]], rows: Sequence[TraceRow]
+) -> Iterator[tuple[Cell, ...]]:
+    hot: dict[int, list[TraceRow]] = defaultdict(list)
     for row in rows:
         hot[row.line].append(row)
     last = 0

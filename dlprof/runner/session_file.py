@@ -31,8 +31,8 @@ XZ = b"\xfd7zXZ\0"
 MOST_BYTES = 1 << 30
 """The limit when it is unpacked."""
 
-Answer = dict[str, Any]
-Answers = Mapping[int, list[tuple[int, Answer]]]
+WorkerAnswer = dict[str, Any]
+Answers = Mapping[int, list[tuple[int, WorkerAnswer]]]
 """The rounds and answers of each case, by the number of the case."""
 
 
@@ -49,7 +49,7 @@ class SessionFile:
         self.header = json_text.loads(json_text.dump(header))
         self.end: dict[str, Any] = {}
         """The end of the last sitting."""
-        self._answers: defaultdict[int, list[tuple[int, Answer]]] = defaultdict(list)
+        self._answers: defaultdict[int, list[tuple[int, WorkerAnswer]]] = defaultdict(list)
         self._file = _opened(path)
         try:
             self._continue(self._file)
@@ -66,7 +66,7 @@ class SessionFile:
         """Whether the whole request is measured."""
         return self.end.get("complete") is True
 
-    def add(self, number: int, round_: int, answer: Answer) -> None:
+    def add(self, number: int, round_: int, answer: WorkerAnswer) -> None:
         """Append the answer of one round; it has at least a status.
 
         Raises :class:`Unsaved` if the disk is full.
@@ -81,7 +81,7 @@ class SessionFile:
         if self._answers:
             self._append(json_text.dump({"end": end}))
 
-    def answers(self, number: int) -> list[tuple[int, Answer]]:
+    def answers(self, number: int) -> list[tuple[int, WorkerAnswer]]:
         """Return each answer to a case with its round, in order."""
         return self._answers.get(number, [])
 
@@ -191,7 +191,7 @@ def _read(text: str, name: str) -> tuple[dict[str, Any], Answers, dict[str, Any]
         raise SessionError(f"{name} is a trace and no session: dlprof report shows it")
     if schema != SCHEMA:
         raise SessionError(f"{name} is not a dlprof session: its schema is not {SCHEMA!r}")
-    answers: defaultdict[int, list[tuple[int, Answer]]] = defaultdict(list)
+    answers: defaultdict[int, list[tuple[int, WorkerAnswer]]] = defaultdict(list)
     end: dict[str, Any] = {}
     for number, line in enumerate(body.split("\n")[:-1], start=2):
         content = _content(line, name, number)
@@ -246,7 +246,7 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     return "it is of another machine" if on_one_machine(before, now) is False else ""
 
 
-def _is_settled(answer: Answer) -> bool:
+def _is_settled(answer: WorkerAnswer) -> bool:
     return bool(answer["status"] != "ok")
 
 

@@ -52,7 +52,7 @@ SUMMED = (
 Result = Literal["view", "copy", "mixed", "raised", "unknown"]
 
 
-class Row(Model):
+class TraceRow(Model):
     """A conversion on a line of the program.
 
     ``via`` is the function of a framework or package that converts on behalf of the line, and
@@ -128,7 +128,7 @@ class Trace(Model):
     python: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
     processes: list[Process] = Field(default_factory=list)
-    rows: list[Row] = Field(default_factory=list)
+    rows: list[TraceRow] = Field(default_factory=list)
     timeline: list[tuple[Whole, Whole, Whole, Whole, Whole]] = Field(default_factory=list)
     sources: dict[str, list[tuple[Whole, str]]] = Field(default_factory=dict)
     events: list[tuple[Whole, Whole, Whole, Whole, Whole]] = Field(default_factory=list)
@@ -391,7 +391,7 @@ def checked(words: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def faults(row: Row) -> list[str]:
+def faults(row: TraceRow) -> list[str]:
     """Return what the line does that ``--fail-on`` may name and that is not allowed there."""
     found = {
         COPY: row.copies > 0,
@@ -401,7 +401,7 @@ def faults(row: Row) -> list[str]:
     return [word for word, does in found.items() if does and word not in row.allowed]
 
 
-def doubts(row: Row) -> list[str]:
+def doubts(row: TraceRow) -> list[str]:
     """Return the words of :data:`FAULTS` that may apply to the line, but are not known to."""
     is_cut = bool(row.trouble)
     found = {

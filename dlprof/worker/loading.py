@@ -24,7 +24,7 @@ from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.simulated import adapt, admit_jax
 from dlprof.worker.source_text import check_code, check_text, need
-from dlprof.worker.subject import FailedImports, OneArray, Path, run_setups
+from dlprof.worker.subject import FailedImports, LoadedPath, OneArray, run_setups
 
 GROUP = "dlprof.probes"
 
@@ -198,7 +198,7 @@ class WorkerState:
         return self.probes[source, name]
 
 
-def load_path(state: WorkerState, request: dict[str, Any], answer: Answer) -> Path:
+def load_path(state: WorkerState, request: dict[str, Any], answer: Answer) -> LoadedPath:
     answer.stage("import")
     producer = state.probe(*request["producer"])
     consumer = state.probe(*request["consumer"])
@@ -209,7 +209,7 @@ def load_path(state: WorkerState, request: dict[str, Any], answer: Answer) -> Pa
     if key not in state.namespaces:
         state.namespaces[key] = run_setups(producer, consumer, import_, setup, state.failed)
         gc.freeze()  # the frameworks' own objects would slow every collection below
-    return Path(producer, consumer, export, import_, state.namespaces[key])
+    return LoadedPath(producer, consumer, export, import_, state.namespaces[key])
 
 
 def read_spec(request: dict[str, Any]) -> ArraySpec:

@@ -65,7 +65,7 @@ def _queue_once(queue: QueuedWork, work: int) -> tuple[int, float]:
 
 
 @dataclass(frozen=True)
-class Side:
+class StreamSide:
     """A framework on its default stream, or on a ``stream`` that it is put on."""
 
     probe: Probe
@@ -80,27 +80,27 @@ class Side:
         return self.probe.current_stream(device) if self.stream is None else self.stream
 
 
-def default_sides(subject: Subject) -> tuple[Side, Side]:
-    return Side(subject.producer), Side(subject.consumer)
+def default_sides(subject: Subject) -> tuple[StreamSide, StreamSide]:
+    return StreamSide(subject.producer), StreamSide(subject.consumer)
 
 
-def own_sides(subject: Subject, gpu: Gpu) -> tuple[Side, Side] | None:
+def own_sides(subject: Subject, gpu: Gpu) -> tuple[StreamSide, StreamSide] | None:
     """Put producer and consumer on a non-blocking stream each; None if neither can be put on one.
 
     A framework that converts its own arrays has one current stream for both sides.
     """
     producer = _own_side(subject.producer, gpu)
     if subject.producer.name == subject.consumer.name:
-        consumer = Side(subject.consumer, producer.stream)
+        consumer = StreamSide(subject.consumer, producer.stream)
     else:
         consumer = _own_side(subject.consumer, gpu, producer.stream)
     return None if producer.stream is consumer.stream is None else (producer, consumer)
 
 
-def _own_side(probe: Probe, gpu: Gpu, busy_stream: int | None = None) -> Side:
+def _own_side(probe: Probe, gpu: Gpu, busy_stream: int | None = None) -> StreamSide:
     stream = parallel_stream(gpu, probe.name, busy_stream)
     able = stream is not None and probe.on_stream(stream) is not None
-    return Side(probe, stream if able else None)
+    return StreamSide(probe, stream if able else None)
 
 
 _streams: WeakKeyDictionary[Gpu, dict[str, int]] = WeakKeyDictionary()
@@ -148,7 +148,7 @@ class QueuedWork:
     """Each queues work of some ns that no array depends on, and returns a wait for it."""
 
     def __init__(
-        self, subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Side]
+        self, subject: Subject, text: str, gpu: Gpu | None, sides: tuple[StreamSide, StreamSide]
     ) -> None:
         self._subject, self._gpu = subject, gpu
         self._producer, self._consumer = sides

@@ -45,7 +45,7 @@ from dlprof.worker.instruments import (
 from dlprof.worker.loading import WorkerState, load_path, read_spec
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
 from dlprof.worker.simulated import OnSimulatedDevice, compare_contents
-from dlprof.worker.subject import Path, SetupFailed, Subject
+from dlprof.worker.subject import LoadedPath, SetupFailed, Subject
 from dlprof.worker.supervisor import FORK_ENDED, fork
 from dlprof.worker.turns import Turns, place_next_block
 
@@ -231,7 +231,7 @@ def _convert_first(subject: Subject, request: dict[str, Any], cases: int, answer
     return result
 
 
-def _fitting(path: Path, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
+def _fitting(path: LoadedPath, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
     """Return the array to measure: a smaller one for a diagnosis if the producer can make one."""
     diagnosed = set(request["instruments"]) <= AT_ANY_SIZE
     largest = request["largest_bytes"]

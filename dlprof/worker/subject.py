@@ -50,7 +50,7 @@ class SetupFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Path:
+class LoadedPath:
     """An export and an import of two frameworks; ``namespace`` holds the names of their setups."""
 
     producer: Probe
@@ -87,7 +87,7 @@ class Path:
 
 
 @dataclass(frozen=True)
-class Subject(Path):
+class Subject(LoadedPath):
     """One case with its source array in memory, as ``x`` of the namespace."""
 
     spec: ArraySpec

@@ -16,7 +16,7 @@ from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
 from dlprof.worker.instruments import ordering
 from dlprof.worker.source_text import execute
-from dlprof.worker.subject import Path, run_setups
+from dlprof.worker.subject import LoadedPath, run_setups
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -129,7 +129,7 @@ def order_of(producer, export, consumer, import_):
     """Return the verdict and its evidence. On a busy machine, ``unknown`` is measured again."""
     taken = named(consumer.imports, import_)
     namespace = run_setups(producer, consumer, taken)
-    path = Path(producer, consumer, named(producer.exports, export), taken, namespace)
+    path = LoadedPath(producer, consumer, named(producer.exports, export), taken, namespace)
     case = path.subject(ArraySpec((64, 64), "float32"))
     for _ in range(TRIES):
         found = ordering.measure(case, None)

@@ -7,8 +7,7 @@ from dlprof.probes.numpy import NumPy
 from dlprof.runner.catalog import Catalog, ProbeInfo, Way
 from dlprof.runner.pairing import Case, Path
 from dlprof.runner.session import Header, Result, Session, TimeMeasure
-from dlprof.worker.subject import Path as ImportedPath
-from dlprof.worker.subject import Subject, run_setups
+from dlprof.worker.subject import LoadedPath, Subject, run_setups
 
 ANY_DEVICE = ("cpu", "cuda")
 MACHINE = {"machine_id": "0123456789ab", "boot_id": "ba9876543210"}
@@ -143,7 +142,7 @@ def make_subject(
     import_ = import_ or consumer.imports[0]
     namespace = {**run_setups(producer, consumer, import_), **names}
     spec = spec or ArraySpec((4, 8), "float32")
-    return ImportedPath(producer, consumer, export, import_, namespace).subject(spec)
+    return LoadedPath(producer, consumer, export, import_, namespace).subject(spec)
 
 
 class Immutable(NumPy):

@@ -7,7 +7,7 @@ import pytest
 from comparison_builders import timed
 
 from dlprof.compare.comparison import key
-from dlprof.compare.gate import MeasuredSuite, Side
+from dlprof.compare.gate import GateSide, MeasuredSuite
 from dlprof.compare.gate_rounds import Budget
 from dlprof.compare.verdicts import RACE_LOOKS, Criteria
 from dlprof.runner.progress import Watcher
@@ -52,7 +52,7 @@ class FakeSide:
         request = SimpleNamespace(settings=SimpleNamespace(diagnose=True))
         measurement = SimpleNamespace(results=self.results, request=request)
         numbers = {key(result.case): number for number, result in enumerate(self.results())}
-        return Side(measurement, self, numbers)
+        return GateSide(measurement, self, numbers)
 
 
 def suite_of(base, head):

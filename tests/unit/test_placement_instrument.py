@@ -9,7 +9,7 @@ from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
 from dlprof.runner.axes import PLACEMENTS
 from dlprof.worker import timer
 from dlprof.worker.instruments import placement
-from dlprof.worker.subject import Path, run_setups
+from dlprof.worker.subject import LoadedPath, run_setups
 
 ALL = tuple(PLACEMENTS)
 BUDGET_NS = 10**6
@@ -99,7 +99,7 @@ def subject_for(clock, consumer=None, way=0, strict=False):
         "wait": lambda x: clock.spend(f"wait {x}" if x == "used" else "wait", WAIT_NS),
         "mix": lambda x, w: clock.spend((x.home, w.home, w.shape), USE_NS, "used"),
     }
-    path = Path(producer, consumer, Foreign.exports[0], consumer.imports[way], names)
+    path = LoadedPath(producer, consumer, Foreign.exports[0], consumer.imports[way], names)
     return path.subject(ArraySpec((4, 4), "float32"))
 
 

@@ -5,7 +5,7 @@ from builders import make_catalog, make_result
 from repro_builders import finding_of
 
 from dlprof.judge import RULES
-from dlprof.measuring.selftest import Outcome, Selftest, judge, run
+from dlprof.measuring.selftest import PlantResult, Selftest, judge, run
 from dlprof.report.selftest import selftest_document
 from dlprof.report.terminal import render as render_document
 from dlprof.selftest import device, host
@@ -43,7 +43,7 @@ def test_a_warning_on_a_control_is_a_false_alarm():
 
 
 def test_a_missed_fault_fails_the_selftest_and_is_reported():
-    found = Selftest((Outcome(LEAK, ()), Outcome(CONTROL, ())))
+    found = Selftest((PlantResult(LEAK, ()), PlantResult(CONTROL, ())))
     assert not found.passed
     assert "MISSED" in render(found)
     assert "0 of 1" in render(found)

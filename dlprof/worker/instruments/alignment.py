@@ -20,7 +20,7 @@ from dlprof.probes.base import CONTIGUOUS, ArraySpec
 from dlprof.protocol.messages import unknown, verdict, words
 from dlprof.worker.instruments import ownership
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.subject import Path, result_device
+from dlprof.worker.subject import LoadedPath, result_device
 
 LARGEST_BYTES = 1 << 18
 """A larger array is replaced by one of this size. Frameworks may treat a much smaller one apart."""
@@ -28,7 +28,7 @@ PLACES = ("aligned", "sliced")
 KNOWN = ("view", "copy", "refused")
 
 
-def measure(path: Path, spec: ArraySpec) -> dict[str, Any] | None:
+def measure(path: LoadedPath, spec: ArraySpec) -> dict[str, Any] | None:
     """Return the verdict on a path, by arrays like ``spec``; None if the question does not apply.
 
     It applies to contiguous arrays of the host with a result there.
@@ -49,7 +49,7 @@ def measure(path: Path, spec: ArraySpec) -> dict[str, Any] | None:
     return verdict("independent" if len(answers) == 1 else "dependent", evidence)
 
 
-def _look(path: Path, spec: ArraySpec) -> dict[str, Any]:
+def _look(path: LoadedPath, spec: ArraySpec) -> dict[str, Any]:
     subject = attempt(partial(path.subject, spec))
     if isinstance(subject, Refusal):
         return {"verdict": "unknown", "reason": subject.reason}
