@@ -26,7 +26,7 @@ from dlprof.runner.request import Request, Settings
 from dlprof.runner.session import Session
 from dlprof.runner.state import default_path, remember_last
 from dlprof.runner.worker_client import Pool
-from dlprof.text.clean import clean
+from dlprof.text.clean import clean, counted
 
 
 def measure(request: Request, catalog: Catalog, given: Given, pool: Pool | None = None) -> None:
@@ -92,7 +92,7 @@ def _planned(request: Request, catalog: Catalog) -> Iterator[str]:
         arrays = {(case.shape, case.dtype, case.layout) for case in cases}
         yield f"{pair}: paths: {len(paths)}, arrays: {len(arrays)}"
     yield from (f"left out: {line}" for line in planned.left_out)
-    yield f"{len(planned.cases):,} cases, {request.settings.rounds} rounds"
+    yield f"{counted(len(planned.cases))}, {counted(request.settings.rounds, 'round')}"
 
 
 def check(session: Session, fail_on: FailOn | None, expects: bool = False) -> None:
