@@ -271,7 +271,7 @@ def slurm(tasks: Sequence[Task], options: Mapping[str, Any]) -> Iterator[Job]:
 
 
 def ray(tasks: Sequence[Task], options: Mapping[str, Any]) -> Iterator[Job]:
-    """Run each job as a task of Ray. ``address`` is that of ``ray.init``."""
+    """Run each job as a Ray task. ``ray.init`` gets ``address``."""
     try:
         import ray as library
     except ImportError:

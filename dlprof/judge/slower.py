@@ -11,7 +11,7 @@ from dlprof.runner.session import TimeMeasure
 def clearly_longer(
     longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
 ) -> bool:
-    """Whether ``longer`` clearly takes ``ratio`` times as long and ``gap_ns`` more.
+    """Whether ``longer`` clearly takes ``ratio`` times as long, and ``gap_ns`` more.
 
     Its interval must lie above that of ``shorter``, or it must take ``ratio`` times as long in
     every process that measured both. Without intervals the ratio must be larger. Its fastest sample

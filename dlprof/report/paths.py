@@ -64,7 +64,7 @@ class JudgedPath:
 
     @property
     def cost_ns(self) -> float:
-        """Return the ready time, or of kept copies that of a new array; infinite without one."""
+        """Return the ready time, infinite if unknown. A kept copy has the time of a new array."""
         if self.case.new_ns is not None:
             return self.case.new_ns
         ready = self.case.result.ready_time

@@ -23,7 +23,7 @@ class Axes:
 
 @dataclass(frozen=True)
 class Settings:
-    """The way to measure.
+    """Settings of a measurement.
 
     ``sample_ns`` is the time of one timer for one case in one process, and ``limit_s`` the time
     limit of a case there. ``together`` serves all pairs from one worker. With ``in_turns``, another

@@ -341,8 +341,8 @@ class Runner:
     def _import_ahead(self, groups: Sequence[Group], place: int, round_: int) -> None:
         """Let two processes import at once, unless the worker of this group has imported.
 
-        An import takes one processor, and no time is taken meanwhile. The second process is that
-        of the next group. If there is one group, it is that of the forks, then of the next round.
+        An import takes one processor, and no time is taken meanwhile. The second process is
+        for the next group. With one group, it is for the forks, then for the next round.
         """
         self._pool.wait(self.settings.limit_s)
         group, second = groups[place], groups[place + 1 : place + 2]

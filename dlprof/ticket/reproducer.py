@@ -209,7 +209,7 @@ def rerun_command(session: Session, finding: FindingRecord) -> str:
 
 
 def pair_command(session: Session) -> str:
-    """Return the command that measures every path for an array like that of a user's conversion.
+    """Return the command that measures every path for an array like the user's own.
 
     Empty for any other session, and if dlprof has no probe of both frameworks or no such array.
     """
