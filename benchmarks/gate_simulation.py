@@ -27,8 +27,8 @@ from dlprof.compare.times import (
     SLOWER,
     UNSURE,
     Floor,
-    Process,
-    Sample,
+    ProcessTimes,
+    SidePair,
     Time,
     judge,
 )
@@ -103,25 +103,27 @@ NOISES: dict[str, Noise] = {
 }
 
 
-def processes(logs: Logs) -> tuple[Process, ...]:
-    return tuple(Process(round_, (float(1e3 * np.exp(log)),)) for round_, log in enumerate(logs))
+def processes(logs: Logs) -> tuple[ProcessTimes, ...]:
+    return tuple(
+        ProcessTimes(round_, (float(1e3 * np.exp(log)),)) for round_, log in enumerate(logs)
+    )
 
 
 def suite(
     noise: str, seed: int, slower: float = 1.0, sd: float = VIEW_SD, cases: int = CASES
-) -> list[Sample]:
+) -> list[SidePair]:
     """Simulate one pass in turns. The first case of HEAD is slower by ``slower``."""
     logs = NOISES[noise](np.random.default_rng(seed), (2, cases, ROUNDS), sd)
     logs[1, 0] += np.log(slower)
     if noise == ENVIRONMENTS:  # both passes of a gate have the same, and consecutive seeds
         logs[1] += np.random.default_rng(seed // 2).normal(0.0, ENVIRONMENT_SD, (cases, 1))
     return [
-        Sample(processes(base), processes(head), FLOOR, in_turns=True)
+        SidePair(processes(base), processes(head), FLOOR, in_turns=True)
         for base, head in zip(*logs, strict=True)
     ]
 
 
-def one_pass(samples: Sequence[Sample]) -> tuple[list[Time], int]:
+def one_pass(samples: Sequence[SidePair]) -> tuple[list[Time], int]:
     """Return the times of one pass and the number of its rounds."""
     course, used = Course((UNSURE,) * len(samples)), 0
     cut = [cut_to(one, 0) for one in samples]
@@ -138,7 +140,7 @@ def one_pass(samples: Sequence[Sample]) -> tuple[list[Time], int]:
     return judge(cut, decided), used
 
 
-def cut_to(sample: Sample, rounds: int) -> Sample:
+def cut_to(sample: SidePair, rounds: int) -> SidePair:
     return replace(sample, base=sample.base[:rounds], head=sample.head[:rounds])
 
 
@@ -175,7 +177,7 @@ def sessions(
     base, head = logs[:, :rounds] + own[0], logs[:, rounds:] + own[1]
     head[0] += np.log(slower)
     samples = [
-        Sample(processes(before), processes(after), FLOOR)
+        SidePair(processes(before), processes(after), FLOOR)
         for before, after in zip(base, head, strict=True)
     ]
     return [time.word for time in judge(samples)]

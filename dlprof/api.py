@@ -16,11 +16,11 @@ from dlprof.runner import options
 from dlprof.runner import session as model
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import inspect_interpreter
+from dlprof.runner.files import default_path
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.options import Option
 from dlprof.runner.progress import Bar, Watcher
 from dlprof.runner.request import Request, make_request
-from dlprof.runner.state import default_path
 from dlprof.runner.user_code import request_for
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dlprof.report.document import Document
     from dlprof.runner.catalog import Catalog
     from dlprof.runner.trace import Trace, TraceRow
-    from dlprof.runner.worker_client import Pool
+    from dlprof.runner.worker_client import Workers
 
 File = str | os.PathLike[str]
 Words = str | Iterable[str]
@@ -176,7 +176,7 @@ def _measure(
     catalog: Catalog,
     output: File | None,
     progress: bool,
-    pool: Pool | None = None,
+    pool: Workers | None = None,
 ) -> Session:
     target = None if output is None else Path(output)
     path = target or default_path(request.command[0])

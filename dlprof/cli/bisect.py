@@ -51,7 +51,7 @@ def bisect(
     """
     from dlprof import api
     from dlprof.jobs import bisect as search
-    from dlprof.jobs.plan import Environment, interpreter, releases
+    from dlprof.jobs.plan import JobEnvironment, interpreter, releases
     from dlprof.report.comparison_document import bisect_document
 
     package, good, bad = (given[option] for option in (PACKAGE, GOOD, BAD))
@@ -71,7 +71,7 @@ def bisect(
             complain(f"dlprof: {package} {version} …")
             file = folder / f"{package}-{version}.json"
             try:
-                environment = Environment(requirements=[f"{package}=={version}", *requirements])
+                environment = JobEnvironment(requirements=[f"{package}=={version}", *requirements])
                 python = interpreter(environment, Path(temporary), folder)
                 api.run(producer, consumer, output=file, python=python, **values)
             except Interrupted:

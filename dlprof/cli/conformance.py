@@ -55,7 +55,7 @@ def conformance(
     from dlprof.cli.outputs import Outputs
     from dlprof.conformance import CHECKS
     from dlprof.conformance.check import SEVERITIES
-    from dlprof.report import conformance as reports
+    from dlprof.report import check_document as reports
     from dlprof.runner import conformance as runner
 
     outputs = Outputs.parse(given.raw)

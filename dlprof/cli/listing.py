@@ -14,7 +14,7 @@ from dlprof.cli import VERBS, verb_named
 from dlprof.cli.options import Given, option_flags, takes
 from dlprof.cli.streams import color, say, width
 from dlprof.errors import SessionError, UsageError
-from dlprof.runner import options, pairing, state
+from dlprof.runner import files, options, pairing
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, inspect_interpreter
 from dlprof.runner.options import Option
@@ -137,11 +137,11 @@ def _sessions() -> str:
     """Return a line for each kept session, with the number that names it on the command line."""
     from dlprof.runner import session_file
 
-    files = state.kept_sessions()
-    if not files:
+    kept = files.kept_sessions()
+    if not kept:
         return "No session is kept: dlprof run keeps one.\n"
     rows = []
-    for number, path in enumerate(files, start=1):
+    for number, path in enumerate(kept, start=1):
         try:
             command = shlex.join(("dlprof", *session_file.load(path).command))
         except SessionError:
@@ -152,7 +152,7 @@ def _sessions() -> str:
         rows.append((str(number), f"{age} ago{side}", command))
     room = width() - len("session") - max(len(row[1]) for row in rows) - 6
     fitted = [(*row[:2], clean(row[2], room)) for row in rows]
-    folder = clean(str(files[0].parent))
+    folder = clean(str(kept[0].parent))
     table = _tabled(("session", "age", "command"), fitted)
     return f"{table}\n`dlprof report 2` prints session 2.\nThe files are in {folder}.\n"
 

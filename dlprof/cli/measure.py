@@ -19,17 +19,17 @@ from dlprof.measuring.judged import MISSED, UNKNOWN, judged, raise_for
 from dlprof.report.checks import check_measured
 from dlprof.report.session_document import session_document
 from dlprof.runner.catalog import Catalog
+from dlprof.runner.files import default_path, remember_last
 from dlprof.runner.measurement import Measurement, plan
 from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request, Settings
 from dlprof.runner.session import Session
-from dlprof.runner.state import default_path, remember_last
-from dlprof.runner.worker_client import Pool
+from dlprof.runner.worker_client import Workers
 from dlprof.text.clean import clean, counted
 
 
-def measure(request: Request, catalog: Catalog, given: Given, pool: Pool | None = None) -> None:
+def measure(request: Request, catalog: Catalog, given: Given, pool: Workers | None = None) -> None:
     """Measure, keep the session, print the report, and write the other outputs.
 
     With ``--dry-run`` it only prints what it would measure.

@@ -19,7 +19,7 @@ from dlprof.runner import files, session_file
 from dlprof.runner.session import SCHEMA, Session
 
 if TYPE_CHECKING:
-    from dlprof.report.checks import Check
+    from dlprof.report.checks import JUnitCase
 
 STDOUT = "-"
 JSON_FORMS = ("--json", "--chrome")
@@ -82,7 +82,7 @@ class Outputs:
         document: Document,
         texts: Texts,
         problems: Sequence[Problem] = (),
-        checks: Sequence[Check] = (),
+        checks: Sequence[JUnitCase] = (),
     ) -> None:
         """Print or write the forms that are wanted. Raises :class:`UsageError`.
 

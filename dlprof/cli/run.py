@@ -183,7 +183,7 @@ PLACES = replace(
 def selftest(*, given: Given) -> None:
     """Plant known faults on this machine and report which are found."""
     from dlprof.measuring import selftest as planting
-    from dlprof.report.selftest import selftest_document
+    from dlprof.report.check_document import selftest_document
 
     values = given.settled()
     device = None if values["devices"] == ("auto",) else values["devices"][0]

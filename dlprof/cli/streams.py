@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dlprof.errors import UsageError
-from dlprof.runner import files, state
+from dlprof.runner import files
 from dlprof.text.clean import clean, without_any_command
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ PIPED_WIDTH = 100
 def session(text: str) -> Path:
     """Return the file of ``LAST``, of ``-`` for stdin, of a kept session's number, or of a name."""
     if text == LAST:
-        return state.last_session()
+        return files.last_session()
     if text.isascii() and text.isdecimal() and not Path(text).exists():
-        sessions = state.kept_sessions()
+        sessions = files.kept_sessions()
         if not 1 <= int(text[:9]) <= len(sessions):
             raise UsageError(f"there is no session {text}: dlprof list sessions lists them")
         return sessions[int(text) - 1]
@@ -35,7 +35,7 @@ def session(text: str) -> Path:
 def session_name(path: Path) -> str:
     """Return the name of a session for commands: ``LAST`` for the newest of the state folder."""
     with contextlib.suppress(UsageError):
-        if path == state.last_session() and state.is_kept(path):
+        if path == files.last_session() and files.is_kept(path):
             return LAST
     return shlex.quote(clean(str(path)))
 

@@ -14,7 +14,7 @@ import typer
 from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import color, complain, session_name, width
 from dlprof.errors import FindingsFailed, UsageError
-from dlprof.runner import options, state
+from dlprof.runner import files, options
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.interrupts import uninterrupted
 from dlprof.runner.options import Option, Several, Switch, Text
@@ -108,11 +108,11 @@ def trace(
         events=given[CHROME] is not None,
         simulated=given[DEVICE] or 0,
     )
-    path = given.output or state.default_path(state.TRACE)
+    path = given.output or files.default_path(files.TRACE)
     result = tracing.trace(command)
     with uninterrupted():
         tracing.write(path, result)
-        state.remember_last(path)
+        files.remember_last(path)
     document = _document(result, outputs.full, path)
     text = render(document, width(is_error=True), color(is_error=True), outputs.full)
     complain(f"\n{text}", nl=False)

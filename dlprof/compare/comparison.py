@@ -15,7 +15,7 @@ from dlprof.compare.times import (
     UNSURE,
     WIDE,
     Floor,
-    Sample,
+    SidePair,
     Time,
     judge,
     processes,
@@ -288,7 +288,7 @@ def _times(
     return [tuple(time or next(times) for time in case_times.values()) for case_times in found]
 
 
-def _why_invalid(base: Result, head: Result, sample: Sample) -> str:
+def _why_invalid(base: Result, head: Result, sample: SidePair) -> str:
     """Return why the times of a case cannot be compared; empty if they can."""
     for name, side, times in (("BASE", base, sample.base), ("HEAD", head, sample.head)):
         if side.status == "invalid":
@@ -298,7 +298,7 @@ def _why_invalid(base: Result, head: Result, sample: Sample) -> str:
     return ""
 
 
-def paired(base: Result, head: Result, floor: Floor, in_turns: bool) -> Sample:
+def paired(base: Result, head: Result, floor: Floor, in_turns: bool) -> SidePair:
     """Return the processes of one measure on both sides; none of a side that failed."""
     sides = [
         processes(side, floor.measure) if side.status in MEASURED else () for side in (base, head)
@@ -307,7 +307,7 @@ def paired(base: Result, head: Result, floor: Floor, in_turns: bool) -> Sample:
         # In these rounds it was measured again, without the other side.
         alone = {n for side in (base, head) if side.in_company for n in side.in_company.rounds}
         sides = [tuple(process for process in side if process.round not in alone) for side in sides]
-    return Sample(sides[0], sides[1], floor, _is_stateful(base) or _is_stateful(head), in_turns)
+    return SidePair(sides[0], sides[1], floor, _is_stateful(base) or _is_stateful(head), in_turns)
 
 
 def _is_stateful(result: Result) -> bool:

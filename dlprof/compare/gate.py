@@ -27,7 +27,7 @@ from dlprof.compare.comparison import (
     paired,
 )
 from dlprof.compare.gate_rounds import BUDGET, FIRST, STOPPED, Budget, Course, earliest, run
-from dlprof.compare.times import INVALID, LOOKS, SAME, SLOWER, Floor, Sample, Time
+from dlprof.compare.times import INVALID, LOOKS, SAME, SLOWER, Floor, SidePair, Time
 from dlprof.compare.verdicts import (
     CRASHED_IN_COMPANY,
     LOST,
@@ -42,6 +42,7 @@ from dlprof.judge.case_view import all_looks
 from dlprof.measuring.judged import judged as judged_session
 from dlprof.measuring.scenario import Sweep
 from dlprof.protocol.messages import DIAGNOSIS
+from dlprof.runner.files import default_path
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
@@ -49,7 +50,6 @@ from dlprof.runner.quantity import duration_text
 from dlprof.runner.rounds import Runner
 from dlprof.runner.schedule import SERIES, Round, shuffle
 from dlprof.runner.session import Result, Session
-from dlprof.runner.state import default_path
 from dlprof.text.clean import counted
 
 NAMES = ("base", "head", "base-again", "head-again")
@@ -418,7 +418,7 @@ class MeasuredSuite:
         chance = random.Random(f"{seed}:{round_}")  # noqa: S311 - not a secret
         return shuffle(pairs, chance, seed, round_) if pairs else []
 
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[SidePair]:
         """Return all times to be judged, with all rounds so far."""
         base, head = (side.by_name() for side in self.sides)
         return [paired(base[name], head[name], floor, True) for name, floor in self.entries]

@@ -25,7 +25,7 @@ from dlprof.compare.times import (
     SLOWER,
     UNSURE,
     WIDE_LIMIT,
-    Sample,
+    SidePair,
     bound_level,
     decide,
     look_share,
@@ -95,7 +95,7 @@ class Course:
     def interrupted(self) -> bool:
         return self.stopped == STOPPED
 
-    def look(self, samples: Sequence[Sample]) -> None:
+    def look(self, samples: Sequence[SidePair]) -> None:
         """Decide once more on the whole suite, with all rounds so far.
 
         Cases that are decided still count in the correction: the family is the suite.
@@ -106,7 +106,7 @@ class Course:
         self.words = tuple(new if old == UNSURE else old for old, new in words)
         self.looks += 1
 
-    def give_up(self, samples: Sequence[Sample], wide_limit: float = WIDE_LIMIT) -> None:
+    def give_up(self, samples: Sequence[SidePair], wide_limit: float = WIDE_LIMIT) -> None:
         """Give up the open cases that are not worth more rounds.
 
         A case is worth them if it leans to slower, if the rounds to come would decide it, or if its
@@ -116,7 +116,7 @@ class Course:
         """
         only_slower = self.late or SLOWER in self.words
 
-        def is_worth_more(sample: Sample) -> bool:
+        def is_worth_more(sample: SidePair) -> bool:
             if sample.test is None:
                 return False
             if only_slower:
@@ -139,7 +139,7 @@ class Suite(Protocol):
     def measure(self, round_: int, cases: frozenset[int]) -> None:
         """One round of these cases on both sides; the first round is of all."""
 
-    def samples(self) -> Sequence[Sample]:
+    def samples(self) -> Sequence[SidePair]:
         """All cases with all rounds so far."""
 
     def settled(self) -> frozenset[int]:

@@ -101,7 +101,7 @@ class Floor:
 
 
 @dataclass(frozen=True)
-class Process:
+class ProcessTimes:
     """The samples of one fresh process in ``round``.
 
     ``many_calls`` says whether each sample is the mean of :data:`MANY_CALLS` or more.
@@ -122,14 +122,14 @@ class Process:
         return sorted(self.samples_ns)[int(LOW_SHARE * (len(self.samples_ns) - 1))]
 
 
-SideTimes = tuple[Process, ...]
+SideTimes = tuple[ProcessTimes, ...]
 
 
 def processes(result: Result, measure: str) -> SideTimes:
     """Return the processes of ``measure``, ``ready`` or ``host``."""
     time = result.ready_time if measure == "ready" else result.host_time
     found = [
-        Process(
+        ProcessTimes(
             process.round,
             tuple(sample for sample in process.samples_ns if sample > 0),
             process.loops >= MANY_CALLS,
@@ -144,7 +144,7 @@ def median_ns(side: SideTimes) -> float | None:
     return statistics.median(process.time_ns for process in side) if side else None
 
 
-def difference(base: Process, head: Process) -> float:
+def difference(base: ProcessTimes, head: ProcessTimes) -> float:
     """Return HEAD - BASE in logarithms, of two processes that took their samples in turns.
 
     It is the median over neighboring samples, or between the fastest samples of few calls.
@@ -261,7 +261,7 @@ def bound_level(rounds: int) -> float:
 
 
 @dataclass(frozen=True)
-class Sample:
+class SidePair:
     """One measure of one case on both sides.
 
     ``in_turns`` says that both sides took the samples of a round in turns. A ``stateful`` copy is
@@ -384,7 +384,7 @@ def decide(
     return words
 
 
-def judge(samples: Sequence[Sample], decided: Sequence[str | None] = ()) -> list[Time]:
+def judge(samples: Sequence[SidePair], decided: Sequence[str | None] = ()) -> list[Time]:
     """Return the time of each sample of a suite; all in turns, or all of two finished sessions.
 
     ``decided`` are words that stand already; without them it is one late look.
@@ -401,7 +401,7 @@ def judge(samples: Sequence[Sample], decided: Sequence[str | None] = ()) -> list
     ]
 
 
-def _judge_turns(sample: Sample, word: str, level: float) -> Time:
+def _judge_turns(sample: SidePair, word: str, level: float) -> Time:
     test, found = sample.test, _without_ratio(sample, word)
     if test is None:
         return replace(found, reason="no round has times of both sides")
@@ -422,7 +422,7 @@ def _judge_turns(sample: Sample, word: str, level: float) -> Time:
     return found if bound is None else replace(found, word=WIDE, bound=math.exp(bound))
 
 
-def _judge_sessions(sample: Sample) -> Time:
+def _judge_sessions(sample: SidePair) -> Time:
     """Compare two finished sessions: only a large ratio is more than what a machine does."""
     found = _without_ratio(sample, UNSURE)
     base, head = ([process.time_ns for process in side] for side in (sample.base, sample.head))
@@ -443,7 +443,7 @@ def _judge_sessions(sample: Sample) -> Time:
     return replace(found, reason=reason)
 
 
-def _without_ratio(sample: Sample, word: str) -> Time:
+def _without_ratio(sample: SidePair, word: str) -> Time:
     return Time(
         sample.floor.measure,
         word,

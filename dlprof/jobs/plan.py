@@ -47,7 +47,7 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Environment(Part):
+class JobEnvironment(Part):
     """Packages for uv to install, or an interpreter that is there."""
 
     requirements: list[str] = []
@@ -66,7 +66,7 @@ class JobsPlan(Part):
     """The keys of a plan. Paths begin at the plan."""
 
     store: str
-    environments: dict[Name, Environment] = Field(min_length=1)
+    environments: dict[Name, JobEnvironment] = Field(min_length=1)
     scenarios: list[str] = Field(min_length=1)
     engine: Engine = Engine()
 
@@ -153,7 +153,7 @@ class Unmade(UsageError):
     """An environment that cannot be made; the message is the last line of uv."""
 
 
-def interpreter(environment: Environment, environments: Path, folder: Path) -> str:
+def interpreter(environment: JobEnvironment, environments: Path, folder: Path) -> str:
     """Return the interpreter of an environment, which is made below ``environments``.
 
     Paths begin at ``folder``. Raises :class:`Unmade`.

@@ -1,7 +1,7 @@
 """Rules: pure functions from what was measured to findings.
 
 Nothing here measures, reads or writes. No rule decides by a framework's name; only quotations of
-documentation in :mod:`dlprof.judge.standards` have names. The thresholds of rules are in
+documentation in :mod:`dlprof.judge.rule` have names. The thresholds of rules are in
 :mod:`dlprof.judge.thresholds`, those of leaks in :mod:`dlprof.judge.lifetime`. An unknown
 verdict is no finding. A new rule is a function in its family, with a page in ``pages/`` and a
 plant in :mod:`dlprof.selftest.plants`.

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from dlprof.judge import thresholds
-from dlprof.judge.case_view import WORDS, CaseView, all_looks
+from dlprof.judge.case_view import WORDS, CaseView, all_looks, is_too_fast_to_copy
 from dlprof.judge.safety import (
     Fault,
     Level,
@@ -21,7 +21,6 @@ from dlprof.judge.safety import (
     is_unknown_kind,
     is_unmeasured,
 )
-from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.probes.base import CONTIGUOUS, Protocol
 from dlprof.runner.evidence import Alignment, Verdict
 from dlprof.runner.session import Result

@@ -9,10 +9,19 @@ from typing import NamedTuple
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView, all_looks
 from dlprof.judge.cases import Cases
-from dlprof.judge.rule import NONE_INSTEAD, Rule, copy_advice, finding, replacements
+from dlprof.judge.rule import (
+    NONE_INSTEAD,
+    READ_ONLY,
+    SAME_DATA,
+    SAME_DEVICE,
+    SAME_ORDER,
+    Rule,
+    copy_advice,
+    finding,
+    replacements,
+)
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import LOOK, Effect, Subject, shows
-from dlprof.judge.standards import READ_ONLY, SAME_DATA, SAME_DEVICE, SAME_ORDER
 from dlprof.probes.base import ANY_DEVICE
 from dlprof.runner.axes import shape_text
 from dlprof.runner.evidence import Count, Values

@@ -7,13 +7,20 @@ from functools import partial
 
 from dlprof.errors import NoReproducer
 from dlprof.judge import thresholds
-from dlprof.judge.case_view import CaseView, is_known
+from dlprof.judge.case_view import CaseView, is_known, longer_by_itself, saved_ns, surely_saved_ns
 from dlprof.judge.cases import Cases, capped
 from dlprof.judge.evidence_text import trace
-from dlprof.judge.rule import BY_COST, NONE_INSTEAD, Rule, code, finding, replacement_text, time
+from dlprof.judge.rule import (
+    BY_COST,
+    NONE_INSTEAD,
+    ZERO_COPY,
+    Rule,
+    code,
+    finding,
+    replacement_text,
+    time,
+)
 from dlprof.judge.script import HYSTERESIS, TIMED, Effect, Subject, function
-from dlprof.judge.slower import longer_by_itself, saved_ns, surely_saved_ns
-from dlprof.judge.standards import ZERO_COPY
 from dlprof.runner.axes import NO_TIMES
 from dlprof.runner.evidence import PeakMemory
 from dlprof.runner.quantity import brief_text

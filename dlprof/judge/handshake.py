@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases
-from dlprof.judge.rule import Rule, finding, replacements
+from dlprof.judge.rule import EXPORT, Rule, finding, replacements
 from dlprof.judge.script import Effect, Subject
-from dlprof.judge.standards import EXPORT
 from dlprof.protocol.messages import ASKED_OTHERWISE, IMPORTED_OTHERWISE
 from dlprof.runner.evidence import HandshakeEvent
 from dlprof.runner.session import FindingRecord

@@ -10,10 +10,9 @@ from typing import NamedTuple
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases
-from dlprof.judge.rule import DO_NOT_TRY, Rule, finding, replacements
+from dlprof.judge.rule import DELETER, DO_NOT_TRY, Rule, finding, replacements
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import Effect, Subject, child_effect
-from dlprof.judge.standards import DELETER
 from dlprof.protocol.messages import SAME
 from dlprof.runner.evidence import LeftBehind, Lifetime
 from dlprof.runner.quantity import size_text

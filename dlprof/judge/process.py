@@ -9,10 +9,18 @@ from functools import partial
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView, all_looks
 from dlprof.judge.cases import Cases
-from dlprof.judge.rule import DO_NOT_TRY, Rule, code, finding, replacements
+from dlprof.judge.rule import (
+    ASARRAY,
+    DO_NOT_TRY,
+    EXPORT,
+    FROM_DLPACK,
+    Rule,
+    code,
+    finding,
+    replacements,
+)
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import CHILD_LIMIT_S, Effect, Subject, child_effect
-from dlprof.judge.standards import ASARRAY, EXPORT, FROM_DLPACK
 from dlprof.runner.evidence import Lost, Refused, Setting
 from dlprof.runner.session import FindingRecord, Result
 from dlprof.text.clean import first_line

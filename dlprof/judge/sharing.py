@@ -7,10 +7,13 @@ from functools import partial
 from typing import NamedTuple
 
 from dlprof.judge import thresholds
-from dlprof.judge.case_view import WORDS, CaseView, all_looks
+from dlprof.judge.case_view import WORDS, CaseView, all_looks, longer_by_itself, saved_ns
 from dlprof.judge.cases import Cases, capped, grouped, is_contiguous
 from dlprof.judge.rule import (
+    COPY,
+    LIKE_OTHERS,
     NONE_INSTEAD,
+    ZERO_COPY,
     Rule,
     Severity,
     code,
@@ -22,8 +25,6 @@ from dlprof.judge.rule import (
 )
 from dlprof.judge.safety import Fault, has_gap
 from dlprof.judge.script import LOOK, Effect, Subject
-from dlprof.judge.slower import longer_by_itself, saved_ns
-from dlprof.judge.standards import COPY, LIKE_OTHERS, ZERO_COPY
 from dlprof.protocol.statement import STATEMENT
 from dlprof.runner.evidence import EarlyWrite
 from dlprof.runner.quantity import size_text

@@ -8,14 +8,12 @@ from functools import partial
 
 from dlprof.errors import NoReproducer
 from dlprof.judge import thresholds
-from dlprof.judge.case_view import WAITS, CaseView, is_known
+from dlprof.judge.case_view import WAITS, CaseView, is_known, longer_by_itself
 from dlprof.judge.cases import Cases
 from dlprof.judge.evidence_text import trace
-from dlprof.judge.rule import NONE_INSTEAD, Rule, code, finding, replacement_text, time
+from dlprof.judge.rule import EXPORT, NONE_INSTEAD, Rule, code, finding, replacement_text, time
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import HYSTERESIS, Effect, Subject
-from dlprof.judge.slower import longer_by_itself
-from dlprof.judge.standards import EXPORT
 from dlprof.runner.quantity import plain_time
 from dlprof.runner.session import FindingRecord
 from dlprof.text.source import inside, plain

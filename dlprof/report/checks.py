@@ -39,7 +39,7 @@ Fails = Callable[[FindingRecord], bool]
 
 
 @dataclass(frozen=True)
-class Check:
+class JUnitCase:
     """One test case of JUnit.
 
     ``kind`` is the word or the rule by which it did not pass, ``line`` one line, ``text`` more.
@@ -53,7 +53,7 @@ class Check:
     text: str = ""
 
 
-def checks(session: Session, fails: Fails = lambda _: False) -> Iterator[Check]:
+def checks(session: Session, fails: Fails = lambda _: False) -> Iterator[JUnitCase]:
     """Yield the checks of the run and its scenario, and one for each case.
 
     A case fails by a finding that ``fails``. It is an error if it crashed or hung, or if its probe
@@ -73,28 +73,28 @@ def checks(session: Session, fails: Fails = lambda _: False) -> Iterator[Check]:
         yield _survey_check(pair, cases, findings, fails)
 
 
-def run_checks(session: Session) -> Iterator[Check]:
+def run_checks(session: Session) -> Iterator[JUnitCase]:
     """Yield whether the run measured a case, whether it ended, and what it left out."""
     text = SIMULATED if session.simulated else ""
     outcomes: tuple[CheckOutcome, CheckOutcome] = ("error", "passed")
     outcome, line = outcomes[_is_measured(session.results)], "Nothing was measured."
-    yield Check(RUN, "something was measured", outcome, "nothing measured", line, text)
+    yield JUnitCase(RUN, "something was measured", outcome, "nothing measured", line, text)
     line = "The run was stopped before its end."
-    yield Check(RUN, "it came to its end", outcomes[session.complete], "stopped", line)
+    yield JUnitCase(RUN, "it came to its end", outcomes[session.complete], "stopped", line)
     for line in session.left_out:
-        yield Check(RUN, line, "skipped", "left out", line, line)
+        yield JUnitCase(RUN, line, "skipped", "left out", line, line)
 
 
-def expectation_checks(header: Header, unchecked: CheckOutcome = "error") -> Iterator[Check]:
+def expectation_checks(header: Header, unchecked: CheckOutcome = "error") -> Iterator[JUnitCase]:
     """Yield one for each expectation; ``unchecked`` is the outcome if it could not be checked."""
     for record in header.expectations:
         if record.verdict == MET:
-            yield Check(EXPECTATIONS, record.text)
+            yield JUnitCase(EXPECTATIONS, record.text)
             continue
         reason = f" ({record.reason})" if record.reason else ""
         line = f"expected {record.text}: {record.verdict}{reason}"
         outcome = "failed" if record.verdict == MISSED else unchecked
-        yield Check(EXPECTATIONS, record.text, outcome, record.verdict, line, line)
+        yield JUnitCase(EXPECTATIONS, record.text, outcome, record.verdict, line, line)
 
 
 def check_measured(results: Sequence[Result], simulated: int = 0) -> None:
@@ -116,45 +116,45 @@ def _is_measured(results: Sequence[Result]) -> bool:
 
 def _case_check(
     path: JudgedPath, array: str, findings: Sequence[FindingRecord], fails: Fails
-) -> Check:
+) -> JUnitCase:
     suite, name = path.array[0], f"{path.code}  {array}"
     result = path.case.result
     if bad := [finding for finding in findings if fails(finding)]:
         return _failed(suite, name, bad)
     if result.fault:
-        return Check(suite, name, "error", FAULT, result.fault, result.fault)
+        return JUnitCase(suite, name, "error", FAULT, result.fault, result.fault)
     if result.status != "ok":
         line = f"{result.status}: {path.reason}"
         outcome: CheckOutcome = "error" if result.status in ("crashed", "timeout") else "skipped"
-        return Check(suite, name, outcome, result.status, line, line)
+        return JUnitCase(suite, name, outcome, result.status, line, line)
     first = f"{path.result} {path.brief_time}".strip()
-    return Check(suite, name, text="\n".join((first, *(finding.line for finding in findings))))
+    return JUnitCase(suite, name, text="\n".join((first, *(finding.line for finding in findings))))
 
 
 def _survey_check(
     pair: str, cases: Sequence[CaseView], findings: Sequence[FindingRecord], fails: Fails
-) -> Check:
+) -> JUnitCase:
     """Return one check for all small arrays of a pair: one for each would hide the cases."""
     unique = {id(finding): finding for finding in findings}.values()
     if bad := [finding for finding in unique if fails(finding)]:
         return _failed(pair, SURVEY, bad)
     if faults := [case.result.fault for case in cases if case.result.fault]:
-        return Check(pair, SURVEY, "error", FAULT, first_line(faults[0]), "\n".join(faults))
+        return JUnitCase(pair, SURVEY, "error", FAULT, first_line(faults[0]), "\n".join(faults))
     if untried := sum(case.result.status == "skipped" for case in cases):
         line = f"{untried:,} of {len(cases):,} arrays were not tried"
-        return Check(pair, SURVEY, "error", "skipped", line, line)
+        return JUnitCase(pair, SURVEY, "error", "skipped", line, line)
     if all(case.result.refused_at == "create" for case in cases):
         line = "no array could be made"
-        return Check(pair, SURVEY, "error", "unmade", line, cases[0].result.reason or line)
-    return Check(pair, SURVEY, text="\n".join(finding.line for finding in unique))
+        return JUnitCase(pair, SURVEY, "error", "unmade", line, cases[0].result.reason or line)
+    return JUnitCase(pair, SURVEY, text="\n".join(finding.line for finding in unique))
 
 
-def _failed(suite: str, name: str, bad: Sequence[FindingRecord]) -> Check:
+def _failed(suite: str, name: str, bad: Sequence[FindingRecord]) -> JUnitCase:
     texts = [text for finding in bad for text in (finding.line, finding.advice) if text]
-    return Check(suite, name, "failed", bad[0].rule, bad[0].line, "\n".join(texts))
+    return JUnitCase(suite, name, "failed", bad[0].rule, bad[0].line, "\n".join(texts))
 
 
-def github(problems: Iterable[Problem], checks: Iterable[Check] = ()) -> str:
+def github(problems: Iterable[Problem], checks: Iterable[JUnitCase] = ()) -> str:
     """Return annotations, a line each: one for each failed check, and for each problem."""
     failed = [check for check in checks if check.outcome in ("failed", "error")]
     lines = [_command("error", check.kind, f"{check.name}: {check.line}") for check in failed]
@@ -174,14 +174,14 @@ def _escaped(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def junit(title: str, checks: Iterable[Check]) -> str:
+def junit(title: str, checks: Iterable[JUnitCase]) -> str:
     """Return one XML document with a suite for each pair.
 
     Characters that XML cannot hold were escaped when the session was read.
     """
     from xml.etree import ElementTree as ET
 
-    suites: dict[str, list[Check]] = defaultdict(list)
+    suites: dict[str, list[JUnitCase]] = defaultdict(list)
     for check in checks:
         suites[check.suite].append(check)
     root = ET.Element("testsuites", _counts(title, chain.from_iterable(suites.values())))
@@ -198,7 +198,7 @@ def junit(title: str, checks: Iterable[Check]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _counts(name: str, checks: Iterable[Check]) -> dict[str, str]:
+def _counts(name: str, checks: Iterable[JUnitCase]) -> dict[str, str]:
     outcomes = Counter(check.outcome for check in checks)
     counts = {attribute: str(outcomes[outcome]) for attribute, outcome in COUNTS.items()}
     return {"name": name, "tests": str(outcomes.total()), **counts}

@@ -31,7 +31,7 @@ from dlprof.compare.verdicts import WORSE as WORSE_CHANGE
 from dlprof.jobs.bisect import Tried
 from dlprof.judge.rule import SEVERITIES
 from dlprof.measuring.judged import MET, MISSED
-from dlprof.report.checks import Check, CheckOutcome, expectation_checks
+from dlprof.report.checks import CheckOutcome, JUnitCase, expectation_checks
 from dlprof.report.document import (
     Answer,
     Cell,
@@ -361,7 +361,7 @@ def _method(comparison: Comparison, names: tuple[str, str]) -> Table:
 # Checks of continuous integration
 
 
-def comparison_checks(comparison: Comparison, unsure: int | None = None) -> tuple[Check, ...]:
+def comparison_checks(comparison: Comparison, unsure: int | None = None) -> tuple[JUnitCase, ...]:
     """Return one check for whether the sides could be compared, one for each case and expectation.
 
     ``unsure`` is the exit code of a doubt; with None only a failed comparison fails.
@@ -383,7 +383,7 @@ def comparison_checks(comparison: Comparison, unsure: int | None = None) -> tupl
     whole: CheckOutcome = "error" if why_not else "passed"
     kind, text = "not compared" if why_not else "", "\n".join(answers).strip()
     checks = [
-        Check("BASE and HEAD", "can be compared", whole, kind, why_not, text),
+        JUnitCase("BASE and HEAD", "can be compared", whole, kind, why_not, text),
         *expectation_checks(comparison.head, strict),
     ]
     too_wide = [case for case, _ in comparison.too_wide]
@@ -395,7 +395,7 @@ def comparison_checks(comparison: Comparison, unsure: int | None = None) -> tupl
         word = "" if outcome == "passed" else case.word
         text = "\n".join([line, *times, *map(str, case.changes)])
         suite = ", ".join(_fields(case.case))
-        checks.append(Check(suite, case.case.code, outcome, word, line, text))
+        checks.append(JUnitCase(suite, case.case.code, outcome, word, line, text))
     return tuple(checks)
 
 

@@ -10,8 +10,7 @@ import math
 import statistics
 from typing import IO, TYPE_CHECKING, Any
 
-from dlprof.judge.case_view import CaseView
-from dlprof.judge.slower import is_too_fast_to_copy
+from dlprof.judge.case_view import CaseView, is_too_fast_to_copy
 from dlprof.probes.base import DTYPES
 from dlprof.report.paths import rules_by_case
 from dlprof.runner.axes import shape_text

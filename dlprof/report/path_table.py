@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from dlprof.judge import FAULTS, thresholds, with_name
+from dlprof.judge.case_view import is_too_fast_to_copy
 from dlprof.judge.safety import Level, is_open, is_unchecked
-from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, Tone
 from dlprof.report.paths import KINDS, Array, JudgedPath, path_lines, plainest, queued_work
 from dlprof.runner.quantity import (

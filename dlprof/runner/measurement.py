@@ -34,7 +34,7 @@ from dlprof.runner.rounds import Runner
 from dlprof.runner.schedule import shared_sample_ns
 from dlprof.runner.session import pair_text
 from dlprof.runner.session_file import SessionFile
-from dlprof.runner.worker_client import Pool
+from dlprof.runner.worker_client import Workers
 
 QUEUES, MOST_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
 """Streams that share a queue of the device wait for each other, which looks like an order. By
@@ -180,7 +180,7 @@ class Measurement:
         catalog: Catalog,
         path: Path,
         watcher: Watcher,
-        pool: Pool | None = None,
+        pool: Workers | None = None,
     ) -> None:
         self._plan = plan(request, catalog)
         self.cases = self._plan.cases
@@ -218,7 +218,7 @@ class Measurement:
         with nothing_measured():
             self._check_setup()
         runner = Runner(
-            self._pool or Pool(self.catalog.python, self._plan.variables),
+            self._pool or Workers(self.catalog.python, self._plan.variables),
             self.cases,
             self.request.settings,
             self.file,

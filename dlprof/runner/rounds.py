@@ -55,7 +55,7 @@ from dlprof.runner.schedule import (
 )
 from dlprof.runner.session_file import SessionFile
 from dlprof.runner.survey import is_plainest
-from dlprof.runner.worker_client import Outcome, Pool, Processes, WorkerClient
+from dlprof.runner.worker_client import Outcome, Processes, WorkerClient, Workers
 
 MOST_LOST = 3
 """Processes of its own that a path may end or change before its other arrays are skipped."""
@@ -76,7 +76,7 @@ class Runner:
 
     def __init__(
         self,
-        pool: Pool,
+        pool: Workers,
         cases: Sequence[Case],
         settings: Settings,
         file: SessionFile,

@@ -98,7 +98,7 @@ class TraceRow(Model):
         return _empty(self.arrays)
 
 
-class Process(Model):
+class TracedProcess(Model):
     """A process of the program. ``wall_ns`` is how long it was counted.
 
     ``ended`` is false if it was killed, or still runs.
@@ -127,7 +127,7 @@ class Trace(Model):
     simulated: Whole = 0
     python: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
-    processes: list[Process] = Field(default_factory=list)
+    processes: list[TracedProcess] = Field(default_factory=list)
     rows: list[TraceRow] = Field(default_factory=list)
     timeline: list[tuple[Whole, Whole, Whole, Whole, Whole]] = Field(default_factory=list)
     sources: dict[str, list[tuple[Whole, str]]] = Field(default_factory=dict)
@@ -317,7 +317,7 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "python": parts[0]["python"] if parts else "",
         "versions": {name: text for part in parts for name, text in part["versions"].items()},
         "processes": [
-            {key: part[key] for key in Process.model_fields if key in part} for part in parts
+            {key: part[key] for key in TracedProcess.model_fields if key in part} for part in parts
         ],
         "rows": list(rows.values()),
         "timeline": timeline,

@@ -23,7 +23,7 @@ from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, inspect_interpreter
 from dlprof.runner.request import Axes, Request, make_request
 from dlprof.runner.schedule import Lane, finish, processors
-from dlprof.runner.worker_client import Outcome, Pool, Processes
+from dlprof.runner.worker_client import Outcome, Processes, Workers
 
 NO_CONSUMER = {"name": "unknown", "module": "builtins", "probe": None}
 """The consumer of a statement that failed; the measurement gives the reason."""
@@ -43,7 +43,7 @@ def check(statement: str, setup: str = "", source: str | None = None) -> None:
 @contextmanager
 def request_for(
     statement: str, setup: str, source: str | None, values: Mapping[str, Any]
-) -> Iterator[tuple[Request, Catalog, Pool | None]]:
+) -> Iterator[tuple[Request, Catalog, Workers | None]]:
     """Yield the request for a conversion with these options, its catalog, and a pool for its run.
 
     ``source`` is the name of the array, None if dlprof is to find it. The forks that recognize the
@@ -63,7 +63,7 @@ def request_for(
     typed = {"statement": statement, "setup": setup, "source": source}
     can_fork = bool(catalog.interpreter.get("no_cuda"))
     imports = [{"statements": leading_imports(setup)}] if can_fork else []
-    with closing(Pool(python, variables | catalog.variables)) as pool:
+    with closing(Workers(python, variables | catalog.variables)) as pool:
         if imports and processors() > 1:
             pool.load((), imports)
         found = _recognize(

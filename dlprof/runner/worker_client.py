@@ -307,7 +307,7 @@ class Processes:
     """
 
     def __init__(
-        self, pool: Pool, kind: Hashable = None, imports: Sequence[Mapping[str, Any]] = ()
+        self, pool: Workers, kind: Hashable = None, imports: Sequence[Mapping[str, Any]] = ()
     ) -> None:
         self._pool = pool
         self._kind = kind
@@ -352,7 +352,7 @@ def _succeeds(
     return outcome.status == "ok"
 
 
-class Pool:
+class Workers:
     """All workers of one interpreter. Workers of one ``kind`` serve the same cases.
 
     ``variables`` are environment variables of its frameworks.

@@ -31,7 +31,7 @@ GRAIN_BYTES = 512
 class Block:
     """Device memory that goes back to its pool with its last owner."""
 
-    pool: Pool
+    pool: BufferPool
     address: int
     size_bytes: int
     stream: int
@@ -40,7 +40,7 @@ class Block:
         self.pool.take_back(self)
 
 
-class Pool:
+class BufferPool:
     """Blocks by size and stream. None returns to the driver, whose ``free`` waits for work.
 
     A block is handed out again on its own stream only: work of its former owner then runs before
@@ -83,7 +83,7 @@ class Framework:
     def __init__(self, gpu: Gpu, stream: int = LEGACY_STREAM) -> None:
         self.gpu = gpu
         self.stream = stream
-        self.pool = Pool(gpu)
+        self.pool = BufferPool(gpu)
         self.leaks: list[Any] = []
         self._event = gpu.event()
 

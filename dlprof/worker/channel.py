@@ -77,7 +77,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
-class Answer:
+class Reply:
     """The worker's messages for one request: stages, parts and failures."""
 
     def __init__(self, channel: Channel, identity: int) -> None:

@@ -9,13 +9,13 @@ from dlprof.conformance import CHECKS
 from dlprof.conformance.check import answer
 from dlprof.conformance.script import Binding, binding, script
 from dlprof.worker import loading
-from dlprof.worker.channel import Answer
+from dlprof.worker.channel import Reply
 from dlprof.worker.source_text import execute
 
 _frameworks: dict[tuple[str, str], tuple[Binding, Any]] = {}
 
 
-def run(request: dict[str, Any], reply: Answer) -> None:
+def run(request: dict[str, Any], reply: Reply) -> None:
     """Reply with the parts ``verdict`` and ``observation``, or with ``script``."""
     check = CHECKS[request["check"]]
     reference = request["source"], request["name"]

@@ -29,7 +29,7 @@ from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
 from dlprof.worker import any_array, loading
 from dlprof.worker.any_array import UNKNOWN
-from dlprof.worker.channel import Answer
+from dlprof.worker.channel import Reply
 from dlprof.worker.instruments.handshake import proxy
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt
 from dlprof.worker.source_text import compile_call, execute
@@ -203,27 +203,27 @@ ARRAYS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interf
 OFFERED = (Protocol.DLPACK, Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERFACE)
 
 
-def recognize(request: dict[str, Any], answer: Answer) -> None:
+def recognize(request: dict[str, Any], reply: Reply) -> None:
     """Send the parts, or ``fault``: the reason that the text cannot be measured."""
-    answer.stage("import")  # the setup imports frameworks, which has a time limit of its own
+    reply.stage("import")  # the setup imports frameworks, which has a time limit of its own
     namespace: dict[str, Any] = {}
     result = attempt(lambda: execute(request["setup"], namespace, "setup"), BaseException)
     if isinstance(result, Refusal):
-        answer.part("fault", {"exit": 4, "reason": f"the setup raised {result.reason}"})
+        reply.part("fault", {"exit": 4, "reason": f"the setup raised {result.reason}"})
         return
     text = request["statement"]
     try:
         source = find_source(text, request["source"], namespace)
         statement.check_source(statement.parse(text), source)
     except FaultyStatement as fault:
-        answer.part("fault", {"exit": 2, "reason": str(fault)})
+        reply.part("fault", {"exit": 2, "reason": str(fault)})
         return
     probes = list(_probes(request["sources"]))
     description = describe_array(namespace[source], probes)
-    answer.part("source", {"name": source, **description})
-    answer.part("cut", vars(statement.whole(text, source)))
+    reply.part("source", {"name": source, **description})
+    reply.part("cut", vars(statement.whole(text, source)))
     producer = description["side"]["name"]
-    _convert_once(text, source, namespace, probes, producer, answer)
+    _convert_once(text, source, namespace, probes, producer, reply)
 
 
 def find_source(text: str, source: str | None, namespace: dict[str, Any]) -> str:
@@ -310,21 +310,21 @@ def _convert_once(
     namespace: dict[str, Any],
     probes: list[tuple[str, Probe]],
     producer: str,
-    answer: Answer,
+    reply: Reply,
 ) -> None:
     """Convert once. An error is left to the measurement, where it is a result."""
-    answer.stage("statement")
+    reply.stage("statement")
     names = {**namespace, statement.ARRAY: namespace[source]}
     result = attempt(compile_call(statement.whole(text, source).code, names), BaseException)
     if isinstance(result, Refusal):
         return
-    answer.part("result", describe_array(result, probes))
+    reply.part("result", describe_array(result, probes))
     cut, protocol = _cut_at_export(text, source, names, producer)
-    answer.part("cut", vars(cut))
-    answer.part("protocol", protocol)
+    reply.part("cut", vars(cut))
+    reply.part("protocol", protocol)
     if protocol == Protocol.NATIVE.value:
-        answer.stage("handshake")
-        answer.part("protocol", _find_protocol(cut, names))
+        reply.stage("handshake")
+        reply.part("protocol", _find_protocol(cut, names))
 
 
 def _cut_at_export(text: str, source: str, names: dict[str, Any], producer: str) -> tuple[Cut, str]:

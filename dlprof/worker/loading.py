@@ -20,7 +20,7 @@ from dlprof.probes import ALL
 from dlprof.probes.base import ANY_DEVICE, LAYOUTS, ArraySpec, Export, Import, Probe, Protocol
 from dlprof.protocol.statement import STATEMENT, Side, UserCode, promise
 from dlprof.worker.any_array import Foreign
-from dlprof.worker.channel import Answer, Channel
+from dlprof.worker.channel import Channel, Reply
 from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.simulated import adapt, admit_jax
 from dlprof.worker.source_text import check_code, check_text, need
@@ -198,8 +198,8 @@ class WorkerState:
         return self.probes[source, name]
 
 
-def load_path(state: WorkerState, request: dict[str, Any], answer: Answer) -> LoadedPath:
-    answer.stage("import")
+def load_path(state: WorkerState, request: dict[str, Any], reply: Reply) -> LoadedPath:
+    reply.stage("import")
     producer = state.probe(*request["producer"])
     consumer = state.probe(*request["consumer"])
     export = find_way(producer, producer.exports, request["export"])

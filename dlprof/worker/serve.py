@@ -21,7 +21,7 @@ from dlprof.device.cuda import CudaUnavailable, Gpu, open_gpu
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
 from dlprof.protocol.messages import DIAGNOSIS, FAILED_IN, FAULTY, REFUSED, words
 from dlprof.worker import inspect, memory, simulated
-from dlprof.worker.channel import Answer, Channel
+from dlprof.worker.channel import Channel, Reply
 from dlprof.worker.instruments import (
     alignment,
     copy_cost,
@@ -64,7 +64,7 @@ WITH_VERDICT = ("values", "ownership", "fresh_source", *DIAGNOSIS)
 
 Outcome = tuple[str, str | None]
 """A status and a reason."""
-Measure = Callable[[WorkerState, dict[str, Any], Answer], Outcome]
+Measure = Callable[[WorkerState, dict[str, Any], Reply], Outcome]
 
 
 def serve(requests_fd: int, replies_fd: int) -> None:
@@ -72,67 +72,67 @@ def serve(requests_fd: int, replies_fd: int) -> None:
     channel = Channel(requests_fd, replies_fd)
     state = WorkerState(channel)
     for request in channel.requests():
-        answer = Answer(channel, request["id"])
+        reply = Reply(channel, request["id"])
         if request["do"] == "fork":
-            _load(state, request["cases"], answer)
+            _load(state, request["cases"], reply)
             if threading.active_count() > 1:  # a fork has no threads, and hangs if it waits for one
-                channel.send({"id": answer.identity, "done": "failed", "reason": "has threads"})
+                channel.send({"id": reply.identity, "done": "failed", "reason": "has threads"})
                 continue
             if not fork():
                 continue  # the fork has answered
             channel.adopt()
         try:
-            outcome = _served(state, request["do"], request, answer)
+            outcome = _served(state, request["do"], request, reply)
         except BaseException as fault:  # noqa: BLE001 - the outermost boundary of the worker
             outcome = "failed", Refusal(fault).reason
-        channel.send({"id": answer.identity, "done": outcome[0], "reason": outcome[1]})
+        channel.send({"id": reply.identity, "done": outcome[0], "reason": outcome[1]})
         if request["do"] == "end fork":
             os._exit(FORK_ENDED)
 
 
-def _served(state: WorkerState, kind: str, request: dict[str, Any], answer: Answer) -> Outcome:
+def _served(state: WorkerState, kind: str, request: dict[str, Any], reply: Reply) -> Outcome:
     if kind == "case":
-        return measured(state, request, answer, measure_case)
+        return measured(state, request, reply, measure_case)
     if kind == "step":
-        return measured(state, request, answer, step.measure)
+        return measured(state, request, reply, step.measure)
     if kind == "setup":
-        return measured(state, request, answer, _check_setup)
+        return measured(state, request, reply, _check_setup)
     if kind == "load":
-        _load(state, request["cases"], answer)
+        _load(state, request["cases"], reply)
     elif kind == "inspect":
-        answer.part("inspect", inspect.inspect(request["sources"], request["skip"], answer.stage))
+        reply.part("inspect", inspect.inspect(request["sources"], request["skip"], reply.stage))
     elif kind == "recognize":
-        inspect.recognize(request, answer)
+        inspect.recognize(request, reply)
     elif kind == "conformance":
         from dlprof.worker import conformance
 
-        conformance.run(request, answer)
+        conformance.run(request, reply)
     elif kind == "verify":
-        answer.part("verify", inspect.verify(request["source"], request["name"]))
+        reply.part("verify", inspect.verify(request["source"], request["name"]))
     return "ok", None
 
 
-def _load(state: WorkerState, cases: list[dict[str, Any]], answer: Answer) -> None:
+def _load(state: WorkerState, cases: list[dict[str, Any]], reply: Reply) -> None:
     """Import for these cases. An import that fails is reported with its case."""
     for imports in cases:
         with contextlib.suppress(BaseException):
             if "statements" in imports:
                 exec(imports["statements"], {})  # noqa: S102 - the imports that the user typed
             else:
-                load_path(state, imports, answer)
+                load_path(state, imports, reply)
 
 
-def _check_setup(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
-    load_path(state, request, answer)
+def _check_setup(state: WorkerState, request: dict[str, Any], reply: Reply) -> Outcome:
+    load_path(state, request, reply)
     return "ok", None
 
 
 def measured(
-    state: WorkerState, request: dict[str, Any], answer: Answer, measure: Measure
+    state: WorkerState, request: dict[str, Any], reply: Reply, measure: Measure
 ) -> Outcome:
     """Return the outcome of ``measure``; an error is an outcome, too."""
-    found = attempt(partial(measure, state, request, answer), BaseException)
-    outcome = _error_outcome(found, answer) if isinstance(found, Refusal) else found
+    found = attempt(partial(measure, state, request, reply), BaseException)
+    outcome = _error_outcome(found, reply) if isinstance(found, Refusal) else found
     state.channel.measuring = False
     del found  # its traceback holds the case's arrays
     gc.collect()
@@ -140,7 +140,7 @@ def measured(
     return outcome
 
 
-def _error_outcome(refusal: Refusal, answer: Answer) -> Outcome:
+def _error_outcome(refusal: Refusal, reply: Reply) -> Outcome:
     error = refusal.error
     if isinstance(error, (memory.TooLarge, SetupFailed)):
         return "skipped", str(error)
@@ -150,63 +150,63 @@ def _error_outcome(refusal: Refusal, answer: Answer) -> Outcome:
     if place := own_place(error):
         return "skipped", f"{FAILED_IN} {place}: {words(error)}"
     if isinstance(error, Exception):
-        answer.part("refused_at", answer.last_stage)
+        reply.part("refused_at", reply.last_stage)
         return "unsupported", refusal.reason
-    if answer.last_stage == "ready_time":  # else the host's time would be taken for it
-        answer.failed("ready_time", words(error))
+    if reply.last_stage == "ready_time":  # else the host's time would be taken for it
+        reply.failed("ready_time", words(error))
     return "crashed", f"raised {words(error)}"
 
 
 # One case
 
 
-def measure_case(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
+def measure_case(state: WorkerState, request: dict[str, Any], reply: Reply) -> Outcome:
     spec = read_spec(request)
     cases_before = state.cases_before
     state.cases_before += 1  # a refused case warms the next one, too
-    path = load_path(state, request, answer)
+    path = load_path(state, request, reply)
     import_ = path.import_
     if import_.layouts and spec.layout not in import_.layouts:
         layouts = ", ".join(import_.layouts)
         raise Unsupported(f"{import_.name} is for arrays of layout {layouts}, not {spec.layout}")
     if request["instruments"] == ["alignment"]:  # it makes its own arrays
-        answer.stage("alignment")
+        reply.stage("alignment")
         state.channel.measuring = True
         found = alignment.measure(path, spec)
         if found is not None:
-            answer.part("alignment", found)
+            reply.part("alignment", found)
         return "ok", None
     full_spec, spec = spec, _fitting(path, request, spec)
-    answer.stage("create")
+    reply.stage("create")
     if "recipe" in request["instruments"]:
         # Before anything is made or converted: a case that dies of it needs its recipe most.
         setup = request.get("setup", "")
         texts = recipe.measure(path.producer, path.consumer, import_, spec, setup)
-        answer.part("recipe", texts)
+        reply.part("recipe", texts)
     memory.check_room(spec)
     subject = path.subject(spec, at_boundary=request.get("at_boundary", False))
-    answer.stage("first call")
+    reply.stage("first call")
     state.channel.measuring = True
     simulated.misuse(path.producer, path.consumer)  # of a case before
-    looks = settings.watched(subject, answer) if "settings" in request["instruments"] else None
+    looks = settings.watched(subject, reply) if "settings" in request["instruments"] else None
     with looks or nullcontext():
-        result = _convert_first(subject, request, cases_before, answer)
+        result = _convert_first(subject, request, cases_before, reply)
     subject = subject.relocate(result)
     del result
-    instruments = Instruments(subject, request, answer, is_smaller=spec != full_spec)
+    instruments = Instruments(subject, request, reply, is_smaller=spec != full_spec)
     trouble = None
     if AT_ANY_LOAD.issuperset(request["instruments"]):
         instruments.run()  # unwatched: NVML's answers take as long as a case of a survey
     else:
         trouble = gpu_state.watch(instruments.run, instruments.gpu)
     if misused := simulated.misuse(path.producer, path.consumer):
-        answer.failed("device", misused)
-    if "host_time" in answer.failures:
-        return "unsupported", answer.failures["host_time"]
+        reply.failed("device", misused)
+    if "host_time" in reply.failures:
+        return "unsupported", reply.failures["host_time"]
     return ("invalid", trouble) if trouble else ("ok", None)
 
 
-def _convert_first(subject: Subject, request: dict[str, Any], cases: int, answer: Answer) -> Any:
+def _convert_first(subject: Subject, request: dict[str, Any], cases: int, reply: Reply) -> Any:
     """Return the first result; send its time if an instrument wants one."""
     instruments = request["instruments"]
     try:
@@ -214,20 +214,20 @@ def _convert_first(subject: Subject, request: dict[str, Any], cases: int, answer
     except Exception as error:
         if own_place(error):
             raise
-        answer.part(REFUSED, Refusal(error).reason)
-        answer.stage("handshake")
+        reply.part(REFUSED, Refusal(error).reason)
+        reply.stage("handshake")
         events = attempt(lambda: handshake.measure_refusal(subject))
         if isinstance(events, Refusal):
-            answer.failed("handshake", events.reason)
+            reply.failed("handshake", events.reason)
         elif events:
-            answer.part("handshake", events)
+            reply.part("handshake", events)
         if "refusal" in instruments and request.get("alone", True):
-            answer.stage("refusal")
-            answer.part("refusal", refusal.measure(subject, error))
-        answer.stage("first call")  # where it was refused
+            reply.stage("refusal")
+            reply.part("refusal", refusal.measure(subject, error))
+        reply.stage("first call")  # where it was refused
         raise
     if not TIMED.isdisjoint(instruments):
-        answer.part("first_call", found)
+        reply.part("first_call", found)
     return result
 
 
@@ -251,9 +251,9 @@ class Instruments:
     """
 
     def __init__(
-        self, subject: Subject, request: dict[str, Any], answer: Answer, *, is_smaller: bool
+        self, subject: Subject, request: dict[str, Any], reply: Reply, *, is_smaller: bool
     ) -> None:
-        self.subject, self.request, self.answer = subject, request, answer
+        self.subject, self.request, self.reply = subject, request, reply
         self.is_smaller = is_smaller
         self.gpu: Gpu | None = None
         self.no_gpu = ""
@@ -290,7 +290,7 @@ class Instruments:
         subject, spec, turns = self.subject, self.subject.spec, None
         offset: AbstractContextManager[object] = nullcontext()
         if options := self.request.get("turns"):
-            turns = Turns(self.answer.channel, self.answer.identity, **options)
+            turns = Turns(self.reply.channel, self.reply.identity, **options)
             if spec.device == "cpu":  # copies of both sides begin at one offset
                 offset = place_next_block(turns.offset_bytes, spec.size_bytes)
         with offset:
@@ -317,14 +317,14 @@ class Instruments:
         sizes = [size for size in early_write.SIZES_BYTES if size <= largest]
         by_contents: dict[str, Callable[[Subject], Any]] = {
             "early_write": lambda subject: early_write.measure(subject, sizes),
-            "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.answer),
+            "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.reply),
         }
         self._take("ordering", self._ordering)
         self._take("alignment", lambda: alignment.measure(self.subject, self.subject.spec))
         self._take("peak_memory", partial(self._at_any_address, peak_memory.measure))
         for name, instrument in by_contents.items():
-            answer = partial(self._at_any_address, instrument)
-            self._take(name, partial(compare_contents, name, self.gpu, answer))
+            reply = partial(self._at_any_address, instrument)
+            self._take(name, partial(compare_contents, name, self.gpu, reply))
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
 
     def _ordering(self) -> dict[str, Any]:
@@ -350,4 +350,4 @@ class Instruments:
     def _take(self, name: str, instrument: Callable[[], Any]) -> Any:
         if name not in self.request["instruments"]:
             return None
-        return self.answer.take(name, instrument, name in WITH_VERDICT)
+        return self.reply.take(name, instrument, name in WITH_VERDICT)

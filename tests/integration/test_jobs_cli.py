@@ -13,7 +13,7 @@ import pytest
 from command_line import PROBE_FILES, dlprof, ended, process, running, wait_until
 
 from dlprof.errors import UsageError
-from dlprof.jobs.plan import Environment, Unmade, interpreter, read
+from dlprof.jobs.plan import JobEnvironment, Unmade, interpreter, read
 from dlprof.runner.session_file import load
 
 SCENARIO = 'run fake fake --probe fake.py --no-survey --shape 16 --path "*view*"'
@@ -132,7 +132,7 @@ def test_uv_makes_an_environment_once(packages, tmp_path):
     options = ["--offline", "--no-index", f"--find-links={packages}"]
 
     def version(requirement):
-        wanted = Environment(requirements=[requirement], uv_options=options)
+        wanted = JobEnvironment(requirements=[requirement], uv_options=options)
         python = interpreter(wanted, tmp_path / "environments", tmp_path)
         code = "import tiny; print(tiny.version)"
         return python, subprocess.check_output([python, "-c", code], text=True)

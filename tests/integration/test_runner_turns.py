@@ -15,7 +15,7 @@ from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Settings
 from dlprof.runner.rounds import Runner
 from dlprof.runner.session_file import SessionFile
-from dlprof.runner.worker_client import Pool
+from dlprof.runner.worker_client import Workers
 
 STAMPED = f"file:{File(__file__).parent.parent / 'probe_files' / 'stamped.py'}"
 CPU = max(os.sched_getaffinity(0))
@@ -43,7 +43,7 @@ class Side:
             diagnose=False, alignment=False, together=True, in_turns=True, sample_ns=1,
             limit_s=limit_s, setup=setup,
         )  # fmt: skip
-        self.runner = Runner(Pool(sys.executable, {}), cases(), settings, self.file, Watcher())
+        self.runner = Runner(Workers(sys.executable, {}), cases(), settings, self.file, Watcher())
 
     def player(self, order=(0, 1)):
         return Player(self.runner.turns(1, order, CPU), BOTH)

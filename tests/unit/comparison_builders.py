@@ -6,7 +6,7 @@ import numpy as np
 from builders import make_result, make_session
 
 from dlprof.compare.comparison import compare
-from dlprof.compare.times import Floor, Process, Sample
+from dlprof.compare.times import Floor, ProcessTimes, SidePair
 from dlprof.compare.verdicts import parse
 
 QUIET = 0.01
@@ -61,12 +61,12 @@ def sample(ratio=1.0, rounds=32, sd=0.0, floor=0.05, seed=1):
     chance = np.random.default_rng(seed)
     sides = [
         tuple(
-            Process(number, (1000.0 * side * float(np.exp(chance.normal(0.0, sd))),))
+            ProcessTimes(number, (1000.0 * side * float(np.exp(chance.normal(0.0, sd))),))
             for number in range(rounds)
         )
         for side in (1.0, ratio)
     ]
-    return Sample(*sides, Floor("ready", floor, 0.0), in_turns=True)
+    return SidePair(*sides, Floor("ready", floor, 0.0), in_turns=True)
 
 
 def pair(base, head, base_header=None, head_header=None):

@@ -8,7 +8,7 @@ from dlprof.runner.worker_client import Outcome
 
 
 @dataclass
-class Workers:
+class ScriptedWorkers:
     """All workers of a run. Fields name the imports or instruments with a fault.
 
     ``asked`` lists the imports that each process served. ``dies`` and ``dies_of_dtype`` end

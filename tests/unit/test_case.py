@@ -9,7 +9,7 @@ from dlprof.probes.base import Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.runner.case_client import SURVEY
 from dlprof.worker import memory, serve
-from dlprof.worker.channel import Answer
+from dlprof.worker.channel import Reply
 from dlprof.worker.loading import WorkerState
 from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.subject import SetupFailed
@@ -40,7 +40,7 @@ def served(measure):
     """Return the outcome of a request that ``measure`` serves, its answer, and what was sent."""
     sent = []
     channel = SimpleNamespace(send=sent.append, measuring=True)
-    answer = Answer(channel, 1)
+    answer = Reply(channel, 1)
     outcome = serve.measured(SimpleNamespace(channel=channel), {}, answer, measure)
     assert not channel.measuring
     return outcome, answer, sent
@@ -103,7 +103,7 @@ def measured_by_numpy(instruments):
     ways = {"export": numpy.exports[0].name, "import": numpy.imports[0].name}
     probes = dict.fromkeys(("producer", "consumer"), ("builtin", "numpy"))
     request = {**REQUEST, **array, **ways, **probes, "instruments": list(instruments)}
-    answer = Answer(channel, 1)
+    answer = Reply(channel, 1)
     return serve.measured(WorkerState(channel), request, answer, serve.measure_case), sent
 
 

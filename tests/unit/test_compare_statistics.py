@@ -11,9 +11,9 @@ from dlprof.compare.times import (
     FAMILY_LEVEL,
     PASS_LEVEL,
     SHARES,
-    Process,
+    ProcessTimes,
     Proof,
-    Sample,
+    SidePair,
     decide,
     difference,
     prove,
@@ -80,7 +80,7 @@ STATES = (100.0, 100.0, 170.0, 170.0, 170.0, 170.0, 100.0, 100.0, 100.0)
 
 
 def process(samples, round_=0, many_calls=True):
-    return Process(round_, tuple(samples), many_calls)
+    return ProcessTimes(round_, tuple(samples), many_calls)
 
 
 def slower(samples, ratio):
@@ -115,4 +115,4 @@ def test_samples_of_few_calls_are_compared_by_the_fastest_of_each_side():
 def test_only_rounds_that_both_sides_have_are_compared():
     base = tuple(process(FLAT, round_) for round_ in (0, 1, 3))
     head = tuple(process(slower(FLAT, 2.0), round_) for round_ in (3, 2, 1))
-    assert Sample(base, head).differences == pytest.approx([math.log(2.0)] * 2)
+    assert SidePair(base, head).differences == pytest.approx([math.log(2.0)] * 2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dlprof.compare.gate_rounds import BUDGET, DECIDED, LAST, SETTLED, STOPPED, Budget, run
-from dlprof.compare.times import LOOKS, WIDE_LIMIT, Floor, Process, Sample, bound_level
+from dlprof.compare.times import LOOKS, WIDE_LIMIT, Floor, ProcessTimes, SidePair, bound_level
 
 ROUND_S = 10.0
 
@@ -36,11 +36,13 @@ class FakeSuite:
         for case in cases:
             for side, ratio in zip(self.sides[case], (1.0, self.ratios[case]), strict=True):
                 time = 1000.0 * ratio * float(np.exp(self.chance.normal(0.0, self.sds[case])))
-                side.append(Process(round_, (time,)))
+                side.append(ProcessTimes(round_, (time,)))
 
     def samples(self):
         floor = Floor("ready", 0.05, 0.0)
-        return [Sample(tuple(base), tuple(head), floor, in_turns=True) for base, head in self.sides]
+        return [
+            SidePair(tuple(base), tuple(head), floor, in_turns=True) for base, head in self.sides
+        ]
 
     def settled(self):
         return self.refused if self.asked else frozenset()

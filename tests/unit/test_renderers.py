@@ -17,7 +17,7 @@ from rule_builders import LOOKED, MS, US, path, verdict
 
 from dlprof.measuring.judged import judged
 from dlprof.report import markdown, terminal
-from dlprof.report.checks import Check, github, junit
+from dlprof.report.checks import JUnitCase, github, junit
 from dlprof.report.document import (
     Cell,
     Column,
@@ -115,10 +115,10 @@ def test_nothing_is_mentioned_or_linked(text):
 
 def test_junit_has_a_suite_for_each_pair_with_its_counts():
     found = [
-        Check("a → b", "f(x)"),
-        Check("a → b", "g(x)", "failed", "DLP012", "slow", "slow\nand more"),
-        Check("c → d", "h(x)", "error", "crashed", "SIGSEGV", "SIGSEGV"),
-        Check("c → d", "i(x)", "skipped", "UNSURE", "too few", "too few"),
+        JUnitCase("a → b", "f(x)"),
+        JUnitCase("a → b", "g(x)", "failed", "DLP012", "slow", "slow\nand more"),
+        JUnitCase("c → d", "h(x)", "error", "crashed", "SIGSEGV", "SIGSEGV"),
+        JUnitCase("c → d", "i(x)", "skipped", "UNSURE", "too few", "too few"),
     ]
     text = junit("dlprof run a b", found)
     read = JUnitXml.fromstring(text.partition("\n")[2])
@@ -132,7 +132,7 @@ def test_junit_has_a_suite_for_each_pair_with_its_counts():
 
 @given(texts)
 def test_junit_can_hold_any_text_of_a_session(evil):
-    text = junit(evil, [Check(evil, evil, "failed", evil, evil, evil)])
+    text = junit(evil, [JUnitCase(evil, evil, "failed", evil, evil, evil)])
     assert ET.fromstring(text.partition("\n")[2]).get("tests") == "1"
 
 
@@ -160,7 +160,7 @@ def test_an_annotation_has_level_title_and_message():
 
 @every_evil
 def test_an_annotation_of_hostile_text_is_one_command(evil):
-    text = github([problem(evil, codes=(evil,))], [Check(evil, evil, "failed", evil, evil)])
+    text = github([problem(evil, codes=(evil,))], [JUnitCase(evil, evil, "failed", evil, evil)])
     lines = text.split("\n")
     assert [line[:2] for line in lines] == ["::", "::", ""]
 

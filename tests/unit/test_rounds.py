@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from builders import make_answer, make_case, make_record
-from scripted_workers import Workers
+from scripted_workers import ScriptedWorkers
 
 from dlprof.protocol.messages import DIAGNOSIS, NO_CUPTI
 from dlprof.runner import rounds
@@ -18,7 +18,7 @@ from dlprof.runner.rounds import Runner
 from dlprof.runner.session import Company
 from dlprof.runner.session_file import SessionFile
 from dlprof.runner.survey import SHAPE
-from dlprof.runner.worker_client import Pool, started_by
+from dlprof.runner.worker_client import Workers, started_by
 
 
 class Watched(Watcher):
@@ -35,7 +35,7 @@ class Watched(Watcher):
 
 @pytest.fixture
 def workers(monkeypatch):
-    workers = Workers()
+    workers = ScriptedWorkers()
     monkeypatch.setattr(rounds, "time", SimpleNamespace(monotonic=lambda: workers.clock_s))
     monkeypatch.setattr(rounds, "processors", lambda: 2)
     with started_by(workers):
@@ -54,7 +54,7 @@ def cases_of(count, **changes):
 
 def run(cases, file, watcher=None, **settings):
     settings = Settings(**{"diagnose": False, "alignment": False} | settings)
-    ran = Runner(Pool("python", {}), cases, settings, file, watcher or Watcher())
+    ran = Runner(Workers("python", {}), cases, settings, file, watcher or Watcher())
     ran.run()
     return ran
 
@@ -298,7 +298,7 @@ def test_without_a_diagnosis_the_alignment_of_each_path_is_checked_once(workers,
 def test_no_worker_is_asked_for_a_trace_without_cupti(workers, file, can_trace, asked):
     settings = Settings(rounds=1, diagnose=True)
     cases = [make_case(device="cuda")]
-    Runner(Pool("python", {}), cases, settings, file, Watcher(), can_trace).run()
+    Runner(Workers("python", {}), cases, settings, file, Watcher(), can_trace).run()
     assert [tuple(one["instruments"]) for one in workers.requests].count(TRACE) == asked
     round_, answer = file.answers(0)[-1]
     assert round_ == 2

@@ -6,7 +6,7 @@ from repro_builders import finding_of
 
 from dlprof.judge import RULES
 from dlprof.measuring.selftest import PlantResult, Selftest, judge, run
-from dlprof.report.selftest import selftest_document
+from dlprof.report.check_document import selftest_document
 from dlprof.report.terminal import render as render_document
 from dlprof.selftest import device, host
 from dlprof.selftest.plants import DEVICE_PLANTS, PLANTS, Plant, probes

@@ -39,7 +39,7 @@ NO_STREAM = "the consumer does not say which stream it uses"
 Call = Callable[[], Any]
 
 
-class Sample(NamedTuple):
+class DeviceSample(NamedTuple):
     """One run between two events; ``gapless`` if all was queued before the start event passed."""
 
     device_ns: float
@@ -54,7 +54,7 @@ class EventTimer:
     start: Any
     end: Any
 
-    def run(self, call: Call, spin_ns: int, *, cold: bool) -> Sample:
+    def run(self, call: Call, spin_ns: int, *, cold: bool) -> DeviceSample:
         """Measure ``call`` once behind a spin kernel; ``cold`` empties the L2 cache first."""
         gpu, stream = self.gpu, self.stream
         if cold:
@@ -71,7 +71,7 @@ class EventTimer:
         gapless = not gpu.is_done(self.start)
         gpu.synchronize(stream)
         del result  # freed after the measurement: freeing may queue work or wait
-        return Sample(gpu.elapsed_ns(self.start, self.end), host_ns, gapless)
+        return DeviceSample(gpu.elapsed_ns(self.start, self.end), host_ns, gapless)
 
 
 def measure(
@@ -122,9 +122,11 @@ def _outlasting_ns(host_ns: int) -> int:
     return min(HEADROOM * host_ns, host_ns + MOST_HEADROOM_NS, LONGEST_SPIN_NS)
 
 
-def _series(timer: EventTimer, call: Call, spin_ns: int, budget_ns: int) -> dict[str, list[Sample]]:
+def _series(
+    timer: EventTimer, call: Call, spin_ns: int, budget_ns: int
+) -> dict[str, list[DeviceSample]]:
     """Take gapless samples, warm and cold in turn, so that a drift touches both alike."""
-    series: dict[str, list[Sample]] = {"warm": [], "cold": []}
+    series: dict[str, list[DeviceSample]] = {"warm": [], "cold": []}
     began = timer.gpu.host_ns()
     for number in range(MAX_SAMPLES):
         least = min(map(len, series.values()))

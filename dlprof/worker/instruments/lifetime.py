@@ -29,7 +29,7 @@ from dlprof.protocol.messages import (
     verdict,
     words,
 )
-from dlprof.worker.channel import Answer
+from dlprof.worker.channel import Reply
 from dlprof.worker.growth import (
     NEW_SOURCE_BYTES,
     choose_meters,
@@ -59,7 +59,7 @@ TOO_LITTLE = "more stays behind than in frameworks that keep nothing, and less t
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
 
-def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
+def measure(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
     subject.check_own()
     trial = subject.of_bytes(SIZE_BYTES)
     size = trial.spec.size_bytes
@@ -72,10 +72,10 @@ def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]
             sizes += [subject.of_bytes(SMALL_BYTES), subject.of_bytes(LARGE_BYTES)]
             sizes += [subject] if subject.spec.size_bytes <= MOST_CHURN_BYTES else []
         for candidate in sizes:
-            evidence = _drops(candidate, gpu, answer)
+            evidence = _drops(candidate, gpu, reply)
             if evidence.get("verdict"):
                 return evidence
-    answer.stage("lifetime repetition")
+    reply.stage("lifetime repetition")
     meters, is_uncounted = choose_meters(subject)
     growth, grown = _growth(subject, trial, meters)
     evidence |= growth
@@ -90,7 +90,7 @@ def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]
     return verdict("safe", evidence)
 
 
-def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
+def _drops(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
     """Return evidence of a result without its source, and of a source without its result.
 
     Return a verdict if either is damaged.
@@ -100,18 +100,18 @@ def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     results = [subject.converter(source)()]
     subject.wait_for(results[0])
     values = subject.producer.to_numpy(source).tobytes()
-    evidence = _without_source(subject, gpu, answer)
+    evidence = _without_source(subject, gpu, reply)
     if evidence["changed_after_drop"] is not False:
         return verdict("dangling", evidence | subject.array_evidence())
-    answer.stage("lifetime release")
+    reply.stage("lifetime release")
     results.clear()
     gc.collect()
     subject.producer.give_back(subject.spec.device)
-    answer.stage(SOURCE_AFTER_DROP)
+    reply.stage(SOURCE_AFTER_DROP)
     blocks = _churn(subject, gpu, None)
     now = attempt(lambda: subject.producer.to_numpy(source).tobytes())
     del blocks
-    answer.stage("lifetime release")
+    reply.stage("lifetime release")
     after = SAME if now == values else CHANGED
     if isinstance(now, Refusal):
         after = words(now.error)
@@ -123,9 +123,9 @@ def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     return evidence
 
 
-def _without_source(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
+def _without_source(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
     """Return evidence of a result that is read after its source's memory was used again."""
-    answer.part("after_drop", subject.array_evidence())  # tells the array if the process dies of it
+    reply.part("after_drop", subject.array_evidence())  # tells the array if the process dies of it
     source = subject.make_another()
     address = subject.producer.pointer(source)
     calls = [subject.converter(source)]
@@ -133,7 +133,7 @@ def _without_source(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[s
     result = calls[0]()
     subject.wait_for(result)
     values = subject.consumer.to_numpy(result).tobytes()
-    answer.stage(AFTER_DROP)
+    reply.stage(AFTER_DROP)
     calls.clear()
     gc.collect()
     subject.producer.give_back(subject.spec.device)

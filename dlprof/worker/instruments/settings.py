@@ -22,7 +22,7 @@ from typing import Any
 from dlprof.probes.base import Probe
 from dlprof.probes.numpy import NumPy
 from dlprof.protocol.messages import LONGEST, verdict
-from dlprof.worker.channel import Answer
+from dlprof.worker.channel import Reply
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import Subject
@@ -54,7 +54,7 @@ Reading = dict[tuple[str, str], "str | Refusal"]
 
 
 @contextmanager
-def watched(subject: Subject, answer: Answer) -> Iterator[None]:
+def watched(subject: Subject, reply: Reply) -> Iterator[None]:
     """Send what the conversion inside changes, also if it raises."""
     numpy = (NUMPY,) if "numpy" in sys.modules else ()
     owners = tuple(dict.fromkeys((subject.producer, subject.consumer, *numpy, None)))
@@ -64,7 +64,7 @@ def watched(subject: Subject, answer: Answer) -> Iterator[None]:
     finally:
         changed = list(_changed(before, _read(owners)))
         found = verdict("changed", {"changed": changed}) if changed else verdict("kept", {})
-        answer.part("settings", found)
+        reply.part("settings", found)
 
 
 def _read(owners: Iterable[Probe | None]) -> Reading:

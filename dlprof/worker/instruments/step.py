@@ -19,7 +19,7 @@ from dlprof.inference.base import FRESH, Steps
 from dlprof.probes.base import ArraySpec, Import, Unsupported
 from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker import memory, timer
-from dlprof.worker.channel import Answer
+from dlprof.worker.channel import Reply
 from dlprof.worker.instruments import times
 from dlprof.worker.loading import WorkerState, find_way, read_spec
 from dlprof.worker.refusal import FaultyProbe
@@ -141,16 +141,16 @@ def make_global(statement: str) -> str:
     return f"global {', '.join(sorted(names))}\n{statement}" if names else statement
 
 
-def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
+def measure(state: WorkerState, request: dict[str, Any], reply: Reply) -> tuple[str, str | None]:
     spec = read_spec(request)
-    answer.stage("import")
+    reply.stage("import")
     steps = state.probe(*request["consumer"])
     if not isinstance(steps, Steps):
         raise FaultyProbe(f"{steps.name} runs no models")
     strategy = find_way(steps, steps.imports, request["import"])
     memory.check_room(spec)
-    step = prepare(steps, strategy, spec, answer.stage)
-    answer.stage("first step")
+    step = prepare(steps, strategy, spec, reply.stage)
+    reply.stage("first step")
     step.make_buffers()
     step.run()
     state.cases_before += 1
@@ -168,13 +168,13 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tupl
     def run() -> None:
         for name, instrument in instruments.items():
             if name in request["instruments"]:
-                answer.take(name, instrument, name in WITH_VERDICT)
+                reply.take(name, instrument, name in WITH_VERDICT)
 
     trouble = gpu_state.watch(run, None if spec.device == "cpu" else open_gpu())
     if trouble:
         return "invalid", trouble
-    if "host_time" in answer.failures:
-        return "unsupported", answer.failures["host_time"]
+    if "host_time" in reply.failures:
+        return "unsupported", reply.failures["host_time"]
     return "ok", None
 
 
