@@ -120,6 +120,8 @@ def _load(state: WorkerState, cases: list[dict[str, Any]], reply: Reply) -> None
                 exec(imports["statements"], {})  # noqa: S102 - the imports that the user typed
             else:
                 load_path(state, imports, reply)
+    gc.collect()
+    gc.freeze()  # a collection in a fork would copy the pages of all that the imports made
 
 
 def _check_setup(state: WorkerState, request: dict[str, Any], reply: Reply) -> Outcome:
