@@ -26,11 +26,11 @@ def test_every_folder_has_a_budget():
     assert folders | {"dlprof", "tests"} == set(BUDGETS)
 
 
-def test_all_budgets_together_are_36_000_lines():
-    assert sum(BUDGETS.values()) - BUDGETS["tests"] <= 36_000
+def test_all_budgets_together_are_at_most_40_000_lines():
+    assert sum(BUDGETS.values()) - BUDGETS["tests"] <= 40_000
 
 
-def test_the_documents_have_at_most_35_000_words():
+def test_the_documents_have_at_most_37_000_words():
     pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "dlprof" / "judge" / "pages").glob("*.md")]
     texts = [page.read_text(encoding="utf-8") for page in pages if "_build" not in page.parts]
-    assert sum(len(text.split()) for text in texts) <= 35_000
+    assert sum(len(text.split()) for text in texts) <= 37_000
