@@ -19,10 +19,12 @@ import math
 import os
 import sys
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dlprof.probes.base import Unsupported
 from dlprof.worker.memory import malloc_meter, resident_bytes, trim
 from dlprof.worker.source_text import compile_call, statements
 from dlprof.worker.subject import Subject
@@ -31,6 +33,10 @@ CALLS = 200
 """In each run."""
 FEW = 30
 """In a trial, which only tells whether something stays at every call or two."""
+RUN_S, LEAST_CALLS = 0.5, 15
+"""A run of slow calls has fewer of them, and takes about ``RUN_S``."""
+SLOWEST_S = 0.1
+"""A call that takes longer is not repeated."""
 MOST_RUNS = 12
 """While the growth is neither plain nor nothing."""
 KEPT_BYTES = 256 << 20
@@ -113,6 +119,10 @@ def measure_growth(
     """
     counters = [*HANDLE_COUNTS.values(), lambda: sys.getrefcount(source), sys.getallocatedblocks]
     names = [*HANDLE_COUNTS, "references", "objects"]
+    call_s = max(min(_seconds(call), _seconds(call)), 1e-9)  # the first may warm up
+    if call_s > SLOWEST_S:
+        raise Unsupported(f"a call takes {call_s:.2g} s: too slow to repeat")
+    calls = min(calls, max(LEAST_CALLS, int(RUN_S / call_s)))
     _grown(call, [*counters, *meters], meters, calls)
     least = [math.inf] * (len(counters) + len(meters))
     found: dict[str, float] = {"size_bytes": size_bytes}
@@ -132,6 +142,12 @@ def measure_growth(
     return found
 
 
+def _seconds(call: Callable[[], Any]) -> float:
+    begin = time.monotonic()
+    call()
+    return time.monotonic() - begin
+
+
 def _grown(
     call: Callable[[], Any],
     counters: Sequence[Callable[[], int]],
@@ -143,8 +159,10 @@ def _grown(
     gc.collect()
     if wait_s:
         trim()  # freed memory that stays resident looks like a leak
-    before = [count() for count in counters]
+    # What counting makes would count as objects of the calls.
+    before, after = array("q", [0] * len(counters)), array("q", [0] * len(counters))
     most = [count() + KEPT_BYTES for count in meters]
+    _count(counters, before)
     done = 0
     while done < calls:
         if done % 8 == 0 and any(count() > end for count, end in zip(meters, most, strict=True)):
@@ -156,8 +174,13 @@ def _grown(
         time.sleep(wait_s)
         gc.collect()
         trim()
-    after = [count() for count in counters]
+    _count(counters, after)
     return [(b - a) / max(done, 1) for a, b in zip(before, after, strict=True)]
+
+
+def _count(counters: Sequence[Callable[[], int]], numbers: array[int]) -> None:
+    for place, count in enumerate(counters):
+        numbers[place] = count()
 
 
 def measure_new_sources(

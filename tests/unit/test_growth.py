@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from dlprof.probes.base import Unsupported
 from dlprof.worker import growth
 
 SIZE_BYTES = 64 << 10
@@ -15,6 +16,9 @@ class Clock:
 
     def __init__(self):
         self.now, self.due = 0.0, []
+
+    def monotonic(self):
+        return self.now
 
     def sleep(self, seconds):
         self.now += seconds
@@ -74,3 +78,26 @@ def test_a_cache_that_fills_for_some_runs_is_not_retained():
             kept.append(object())
 
     assert not growth.is_retained(grown(fills))
+
+
+def test_slow_calls_are_counted_in_shorter_runs(clock):
+    def call():
+        clock.now += 0.04
+        kept.append([[] for _ in range(3)])
+
+    kept = []
+    found = grown(call)
+    assert growth.is_retained(found)
+    assert found["conversions"] == growth.LEAST_CALLS
+
+
+def test_calls_of_a_second_are_too_slow_to_be_repeated(clock):
+    calls = []
+
+    def call():
+        calls.append(None)
+        clock.now += 1
+
+    with pytest.raises(Unsupported, match="too slow to repeat"):
+        grown(call)
+    assert len(calls) == 2
