@@ -75,9 +75,10 @@ def compare_files(
     from dlprof.compare import comparison
     from dlprof.measuring.judged import load
 
-    base, head = paths
-    found = comparison.compare(load(base), load(head), criteria)
-    report(found, unsure, (str(base), str(head)), outputs, verb)
+    base, head = map(load, paths)
+    in_turns = comparison.is_one_gate(base, head)
+    found = comparison.compare(base, head, criteria, in_turns)
+    report(found, unsure, (str(paths[0]), str(paths[1])), outputs, verb)
 
 
 def report(
@@ -114,7 +115,8 @@ def report(
         code = NOT_KNOWN if comparison.incomparable else 0
     document = comparison_document(comparison, names)
     checks = comparison_checks(comparison, unsure)
-    outputs.print_report(document)
+    if not comparison.nothing:  # the error says so
+        outputs.print_report(document)
     texts = {
         "--json": lambda: [as_json(comparison, code)],
         "--junit": lambda: [junit(f"dlprof {verb}", checks)],

@@ -125,8 +125,12 @@ def read_fail_on(given: Given, settings: Settings | None = None) -> FailOn | Non
     found = fail_on_words.parse(words)
     if settings is None:
         return found
-    if missing := found.missing(diagnosed=settings.diagnose, timed=settings.times):
-        raise UsageError(missing if settings.diagnose else f"{missing}; add --diagnose")
+    repeated = settings.rounds > 1
+    if missing := found.missing(
+        diagnosed=settings.diagnose, timed=settings.times, repeated=repeated
+    ):
+        is_diagnosis = repeated and not settings.diagnose
+        raise UsageError(f"{missing}; add --diagnose" if is_diagnosis else missing)
     return found
 
 

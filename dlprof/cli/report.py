@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from dlprof.cli.options import Given, SessionFile, takes
-from dlprof.cli.streams import session_name
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dlprof.cli.options import Given, takes
+from dlprof.cli.streams import session_name, session_or_trace
 from dlprof.cli.trace import CHROME
 from dlprof.errors import UsageError
 from dlprof.runner import options
@@ -11,7 +16,18 @@ from dlprof.runner.files import begins_as
 
 
 @takes(options.FAIL_ON, options.FULL, *options.REPORTS[1:], CHROME)
-def report(session: SessionFile, *, given: Given) -> None:
+def report(
+    session: Annotated[
+        Path,
+        typer.Argument(
+            parser=session_or_trace,
+            metavar="SESSION",
+            help="A session or trace file; LAST is the newest, - is stdin.",
+        ),
+    ],
+    *,
+    given: Given,
+) -> None:
     """Print the report of a session again, or write it in another form."""
     from dlprof.tracer.rows import SCHEMA as TRACE
 

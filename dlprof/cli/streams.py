@@ -23,7 +23,7 @@ PIPED_WIDTH = 100
 def session(text: str) -> Path:
     """Return the file of ``LAST``, of ``-`` for stdin, of a kept session's number, or of a name."""
     if text == LAST:
-        return files.last_session()
+        return files.newest(files.LAST)
     if text.isascii() and text.isdecimal() and not Path(text).exists():
         sessions = files.kept_sessions()
         if not 1 <= int(text[:9]) <= len(sessions):
@@ -32,10 +32,15 @@ def session(text: str) -> Path:
     return files.STDIN if text == "-" else Path(text)
 
 
+def session_or_trace(text: str) -> Path:
+    """Return the file as :func:`session` does; ``LAST`` may be a trace."""
+    return files.newest(files.LAST, files.LAST_TRACE) if text == LAST else session(text)
+
+
 def session_name(path: Path) -> str:
-    """Return the name of a session for commands: ``LAST`` for the newest of the state folder."""
+    """Return the name of a session or trace for commands: ``LAST`` for the newest file."""
     with contextlib.suppress(UsageError):
-        if path == files.last_session() and files.is_kept(path):
+        if path == session_or_trace(LAST) and files.is_kept(path):
             return LAST
     return shlex.quote(clean(str(path)))
 

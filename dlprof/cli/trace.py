@@ -112,7 +112,7 @@ def trace(
     result = tracing.trace(command)
     with uninterrupted():
         tracing.write(path, result)
-        files.remember_last(path)
+        files.remember_last(path, files.LAST_TRACE)
     document = _document(result, outputs.full, path)
     text = render(document, width(is_error=True), color(is_error=True), outputs.full)
     complain(f"\n{text}", nl=False)

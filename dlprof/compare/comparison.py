@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from dlprof.compare.times import (
@@ -54,6 +56,8 @@ REGRESSIONS = (WORSE, SLOWER, GONE)
 
 DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
 """Exit codes."""
+AT_ONCE = timedelta(seconds=5)
+"""The sessions of a gate begin within this time."""
 
 Key = tuple[Any, ...]
 
@@ -169,7 +173,9 @@ class Comparison:
                 return f"{measure} is not known on both sides"
         words = {time.word for _, time in self.times}
         if words:
-            return "" if {SAME, FASTER, SLOWER, WIDE} & words else "no time could be judged"
+            reasons = {time.reason for _, time in self.times}
+            few = reasons.pop() if len(reasons) == 1 else ""
+            return "" if {SAME, FASTER, SLOWER, WIDE} & words else few or "no time could be judged"
         is_known = any(case.known or case.doubt for case in self.cases)
         is_known = is_known or bool(self.having(WORSE, GONE))
         return "" if is_known else "no verdict is known on both sides"
@@ -243,6 +249,16 @@ def compare(
         )
         cases.append(judged(found, criteria))
     return Comparison(base, head, tuple(cases), criteria, differences(base, head), incomparable)
+
+
+def is_one_gate(base: Header, head: Header) -> bool:
+    """Whether a gate measured both in turns: it begins both sessions at once, by one command."""
+    if not (base.request.settings.in_turns and head.request.settings.in_turns):
+        return False
+    with suppress(ValueError):
+        begun = [datetime.fromisoformat(header.created) for header in (base, head)]
+        return base.command == head.command and abs(begun[1] - begun[0]) <= AT_ONCE
+    return False
 
 
 def _comparable(session: Session, other: Session) -> list[Result]:

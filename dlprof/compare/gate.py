@@ -143,7 +143,7 @@ def _pass(
     diagnosis_s = (1 - FIRST if suffix else FIRST) * task.budget_s
     with _side(task, "base", suffix) as base, _side(task, "head", suffix) as head:
         suite = MeasuredSuite(base, head, task.criteria, task.watcher, keys)
-        task.watcher.start(len(suite.sides) * LOOKS[-1], budget.left_s)
+        task.watcher.start(len(suite.sides) * LOOKS[-1], budget.left_s, LOOKS[-1])
         limit = task.criteria.wide_limit
         course = run(suite, len(suite.entries), budget, first=not suffix, wide_limit=limit)
         if not course.interrupted:

@@ -35,7 +35,7 @@ from dlprof.compare.times import (
 DECIDED = "every case is decided"
 LAST = "the last look is taken"
 BUDGET = "the time is used up"
-SETTLED = "more rounds would not decide the open cases"
+SETTLED = "more rounds would not help"
 STOPPED = "it was stopped"
 
 WHOLE = 0.98

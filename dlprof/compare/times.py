@@ -429,11 +429,13 @@ def _judge_sessions(sample: SidePair) -> Time:
     low = math.log(min(head) / max(base))
     high = math.log(max(head) / min(base))
     ratio = statistics.median(head) / statistics.median(base)
-    found = replace(found, ratio=ratio, interval=_ratios((low, high)))
-    found = replace(found, corrected=found.interval)
     count = min(len(base), len(head))
+    found = replace(found, ratio=ratio)
+    if count > 1:
+        interval = _ratios((low, high))
+        found = replace(found, interval=interval, corrected=interval)
     if count < (LEAST_OF_COPIES if sample.stateful else LEAST_PROCESSES):
-        return replace(found, reason=f"too few processes: {count} a side")
+        return replace(found, reason=f"too few processes: {count} a side, leave out --quick")
     limit = max(math.log(LIMIT), sample.step)
     if low >= limit or high <= -limit:
         return replace(found, word=SLOWER if low > 0 else FASTER)

@@ -38,8 +38,15 @@ def all_looks(verdict: Verdict[E] | None) -> tuple[tuple[str, E], ...]:
 
 
 def is_known(measure: TimeMeasure | None) -> bool:
-    """Whether a time is known and undisturbed by other programs. No rule compares other times."""
+    """Whether a time is known and undisturbed by other programs."""
     return measure is not None and not measure.is_disturbed
+
+
+def is_certain(measure: TimeMeasure | None) -> bool:
+    """Whether a time is known, and from several processes. No finding or advice has other times:
+    copies of one array took 110 us in one process and 3.3 ms in another.
+    """
+    return measure is not None and measure.ci95_ns is not None and is_known(measure)
 
 
 @dataclass(frozen=True)
@@ -370,33 +377,29 @@ def clearly_longer(
     """Whether ``longer`` clearly takes ``ratio`` times as long, and ``gap_ns`` more.
 
     Its interval must lie above that of ``shorter``, or it must take ``ratio`` times as long in
-    every process that measured both. Without intervals the ratio must be larger. Its fastest sample
-    must confirm it: other programs only ever add time.
+    every process that measured both. Its fastest sample must confirm it: other programs only ever
+    add time.
     """
     if longer is None or shorter is None or shorter.median_ns <= 0:
+        return False
+    long, short = longer.ci95_ns, shorter.ci95_ns
+    if long is None or short is None:
         return False
     if longer.median_ns - shorter.median_ns < gap_ns:
         return False
     if longer.min_ns < thresholds.LEAST_RATIO * shorter.median_ns:
         return False
-    long, short = longer.ci95_ns, shorter.ci95_ns
-    low, high = longer.median_ns, shorter.median_ns
-    if long is None or short is None:
-        ratio = max(ratio, thresholds.UNREPEATED_RATIO)
-        low = min(low, longer.min_ns)
-    elif _longer_in_every_process(longer, shorter, ratio):
-        return longer.median_ns >= ratio * shorter.median_ns
-    elif long[0] <= short[1]:
+    if not _longer_in_every_process(longer, shorter, ratio) and long[0] <= short[1]:
         return False
-    return low >= ratio * high and low - high >= gap_ns
+    return longer.median_ns >= ratio * shorter.median_ns
 
 
 def longer_by_itself(
     longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
 ) -> bool:
-    """Whether it is clearly longer, and both times are known."""
-    known = is_known(longer) and is_known(shorter)
-    return known and clearly_longer(longer, shorter, ratio, gap_ns)
+    """Whether it is clearly longer, and both times are certain."""
+    certain = is_certain(longer) and is_certain(shorter)
+    return certain and clearly_longer(longer, shorter, ratio, gap_ns)
 
 
 def is_too_fast_to_copy(case: CaseView) -> bool:
@@ -415,21 +418,19 @@ def is_too_fast_to_copy(case: CaseView) -> bool:
 
 
 def saved_ns(case: CaseView, other: CaseView | None) -> float:
-    """Return the time that the other path saves; 0 if a time is not known."""
-    if other is None or not (case.is_known and other.is_known):
+    """Return the time that the other path saves; 0 if a time is not certain."""
+    if other is None or not (is_certain(case.ready) and is_certain(other.ready)):
         return 0.0
     return max(case.cost_ns - other.cost_ns, 0.0)
 
 
 def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> float:
     """Return the least difference: between the intervals, or in every process that measured both;
-    of the fastest sample if there is one process only.
+    0 if a time is not certain.
     """
-    if longer is None or shorter is None or not (is_known(longer) and is_known(shorter)):
+    if longer is None or shorter is None or not (is_certain(longer) and is_certain(shorter)):
         return 0.0
-    long, short = longer.ci95_ns, shorter.ci95_ns
-    if long is None or short is None:
-        return max(longer.min_ns - shorter.median_ns, 0.0)
+    long, short = longer.ci95_ns or (0.0, 0.0), shorter.ci95_ns or (0.0, 0.0)
     slow, fast = _known_medians(longer), _known_medians(shorter)
     gaps = [slow[round_] - fast[round_] for round_ in slow.keys() & fast.keys()]
     enough = len(gaps) >= thresholds.LEAST_PROCESSES

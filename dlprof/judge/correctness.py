@@ -520,6 +520,11 @@ def show_immutable_shared(subject: Subject) -> Effect:
     return subject.shown("is immutable and changes with a write to x", IMMUTABLE, create=create)
 
 
+def _shares_immutable(case: CaseView) -> bool:
+    is_shared = case.writable.source is True and case.kind == "view"
+    return is_shared and case.writable.immutable is True and case.promise != "copy"
+
+
 @partial(
     Rule,
     "DLP029",
@@ -528,16 +533,15 @@ def show_immutable_shared(subject: Subject) -> Effect:
     "The values of an immutable array do not change.",
     show_immutable_shared,
     instrument="ownership",
+    fault=Fault(
+        _shares_immutable,
+        is_avoided=lambda _: False,  # the user avoids it
+        condition="do not write the source while the result is in use",
+    ),
 )
 def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
     """An immutable array shares memory that the source can write."""
-
-    def cause(case: CaseView) -> tuple[str, ...]:
-        is_shared = case.writable.source is True and case.kind == "view"
-        is_immutable = case.writable.immutable is True and case.promise != "copy"
-        return case.pair if is_shared and is_immutable else ()
-
-    for group in cases.groups(cause):
+    for group in cases.groups(lambda case: _shares_immutable(case) and case.pair):
         yield finding(
             group,
             ("returns an immutable array that shares", "return immutable arrays that share"),

@@ -26,11 +26,15 @@ class FailOn:
         """Whether such a finding is not allowed."""
         return finding.rule in self.rules or finding.severity in self.severities
 
-    def missing(self, *, diagnosed: bool, timed: bool) -> str:
-        """Return the need of a named rule that such a run does not meet; empty if there is none."""
-        untimed = sorted(self.rules.intersection(() if timed else NEED_TIMES))
+    def missing(self, *, diagnosed: bool, timed: bool, repeated: bool = True) -> str:
+        """Return the need of a named rule that such a run does not meet; empty if there is none.
+
+        ``repeated`` says whether several processes take the times.
+        """
+        untimed = sorted(self.rules.intersection(() if timed and repeated else NEED_TIMES))
         if untimed:
-            return f"--fail-on {', '.join(untimed)} needs {NO_TIMES}"
+            need = "several processes for each path, such as --rounds 3" if timed else NO_TIMES
+            return f"--fail-on {', '.join(untimed)} needs {need}"
         undiagnosed = sorted(self.rules.intersection(() if diagnosed else NEEDS))
         return f"--fail-on {', '.join(undiagnosed)} needs the diagnosis" if undiagnosed else ""
 

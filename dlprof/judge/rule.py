@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from dlprof.judge.case_view import CaseView
+from dlprof.judge.case_view import CaseView, is_certain
 from dlprof.judge.cases import Cases, Look
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import Show
@@ -260,12 +260,12 @@ def time(case: CaseView) -> str:
 def replacement_text(case: CaseView, other: CaseView, claim: str) -> str:
     """Return ``f(x) is a view: 74 us instead of 400 us.``
 
-    A time is left out if other programs disturbed it, or if the framework keeps the result.
+    A time is left out if it is not certain, or if the framework keeps the result.
     """
     text = f"{code(other)} {claim}"
-    if not other.is_known or (other.is_cached and other.kind == "copy"):
+    if not is_certain(other.ready) or (other.is_cached and other.kind == "copy"):
         return f"{text}."
-    return f"{text}: {time(other)}{f' instead of {time(case)}' * case.is_known}."
+    return f"{text}: {time(other)}{f' instead of {time(case)}' * is_certain(case.ready)}."
 
 
 def replacements(

@@ -42,12 +42,13 @@ class Limits(NamedTuple):
         return {"copy_alignment_bytes": self.copied, "view_alignment_bytes": self.viewed}
 
     def address_text(self, word: str) -> str:
-        """Return ``is aligned to 64 bytes (a copy at 16)``, the addresses of a view or a copy.
+        """Return ``is aligned to 64 bytes (copies when 16 bytes off)``.
 
         The limit lies between the two numbers.
         """
         isnt = "" if word == "view" else "not "
-        return f"is {isnt}aligned to {self.viewed:.0f} bytes (a copy at {self.copied:.0f})"
+        copies = f"copies when {self.copied:.0f} bytes off"
+        return f"is {isnt}aligned to {self.viewed:.0f} bytes ({copies})"
 
 
 def _limits(cases: Iterable[CaseView]) -> Limits | None:

@@ -19,11 +19,6 @@ programs, page faults and scheduling only ever add time: a path that was fast on
 LEAST_PROCESSES = 3
 """Least number of processes that must agree on a ratio if the intervals overlap."""
 
-UNREPEATED_RATIO = 30.0
-"""Least ratio without an interval (one process only): copies of one array took 110 us in one
-process and 3.3 ms in another. The fastest sample must reach it too: threads that wait for a
-processor made most samples of one process 165 times its fastest."""
-
 COSTLY_GAP_NS = 10_000.0
 """A slow path is a warning from 10 us per call on, the time of a kernel launch or two; else it is
 an info."""

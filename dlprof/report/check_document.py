@@ -80,14 +80,20 @@ def conformance_document(measured: Conformance) -> Document:
     )
 
 
+NOUNS = {"must": "requirement", "should": "recommendation", "may": "option"}
+
+
 def _answer(framework: str, wrong: Sequence[Found], unknown: Sequence[Found]) -> str:
     """Count the violated clauses by severity, and the unknown ones."""
     words = [row.check.severity for row in wrong]
-    counts = ", ".join(f"{words.count(word)} {word}" for word in SEVERITIES if word in words)
-    clauses = counted(len(words), "clause")
-    verb = f"violates {clauses} of the standards: {counts}" if words else "violates no clause"
+    counts = (
+        f"{counted(words.count(word), noun)} ({word.upper()}) not met"
+        for word, noun in NOUNS.items()
+        if word in words
+    )
+    verb = f": {', '.join(counts)}" if words else " violates no clause"
     open_ = f"; {len(unknown)} could not be checked" if unknown else ""
-    return f"{framework} {verb}{open_}"
+    return f"{framework}{verb}{open_}"
 
 
 def counts(rows: Sequence[Found]) -> str:

@@ -21,6 +21,7 @@ from dlprof.compare.comparison import (
     Compared,
     Comparison,
     exit_code,
+    is_one_gate,
     load_notice,
 )
 from dlprof.compare.environments import BY_ADDRESS, Environments, PathRow, read_cells
@@ -79,8 +80,12 @@ def comparison_document(
         tables.append(_changes_table(comparison, codes))
     if times:
         more = f"All {counted(len(comparison.times), 'time')}"
-        tables.append(replace(_times_table(telling, codes), more=more, is_summary=True))
-        sections.append(Section("All times", (_times_table(times, codes, has_reasons=True),)))
+        in_turns = bool(comparison.method) or is_one_gate(comparison.base, comparison.head)
+        first = _times_table(telling, codes, in_turns=in_turns)
+        tables.append(replace(first, more=more, is_summary=True))
+        sections.append(
+            Section("All times", (_times_table(times, codes, has_reasons=True, in_turns=in_turns),))
+        )
     # How many rounds a gate took, and why it stopped, is a mark of the first screen.
     lines = [Lines(comparison.method[1:])] if comparison.method[1:] else []
     sections.append(Section("How it was measured", (_method(comparison, names), *lines)))
@@ -137,7 +142,8 @@ def comparison_answers(comparison: Comparison) -> tuple[Answer, ...]:
     may_be = f"HEAD may be {'slower' if judges_times else 'worse'}"
     why_not = (comparison.incomparable if judges_times else "") or comparison.inconclusive
     if why_not:
-        answers.append(Answer("incomplete" if answers else may_be, note=why_not))
+        unknown = may_be.replace("HEAD may be", "not known whether HEAD is")
+        answers.append(Answer("incomplete" if answers else unknown, note=why_not))
     elif not answers:
         answers.append(_no_regression(comparison, may_be))
     return (*answers, *_doubts(comparison))
@@ -306,9 +312,16 @@ def _badness(entry: CaseTime) -> tuple[int, float]:
 
 
 def _times_table(
-    times: Sequence[CaseTime], codes: dict[CaseRecord, Cell], has_reasons: bool = False
+    times: Sequence[CaseTime],
+    codes: dict[CaseRecord, Cell],
+    has_reasons: bool = False,
+    in_turns: bool = False,
 ) -> Table:
-    """Return the times in their order; ``has_reasons`` adds the reason of each word."""
+    """Return the times in their order; ``has_reasons`` adds the reason of each word.
+
+    ``in_turns`` says that each round has a ratio of its own.
+    """
+    ratio = "ratio, median of rounds" if in_turns else "HEAD/BASE"
     rows = []
     for case, time in times:
         word = _word(case, time)
@@ -322,7 +335,7 @@ def _times_table(
         )
         reason = time.reason if time else case.reason
         rows.append((*cells, Cell(reason)) if has_reasons else cells)
-    right = [Column(title, right=True) for title in ("BASE", "HEAD", "HEAD/BASE")]
+    right = [Column(title, right=True) for title in ("BASE", "HEAD", ratio)]
     columns = (*right, Column("result"), Column("path"), *[Column("why")] * has_reasons)
     return Table(columns, tuple(rows))
 
@@ -452,7 +465,11 @@ def _paths_table(matrix: Environments, is_first: bool = False) -> Table:
     heads = (matrix.label(place).replace(", ", " ") for place in places)
     rows = []
     for first, *peers in alike.values():
-        note = _joined(_array(first), f"+{len(peers)} alike" if peers else "") if several else ""
+        note = (
+            _joined(_array(first), f"and {len(peers)} equivalent" if peers else "")
+            if several
+            else ""
+        )
         cells = (_result_cell(first.cells.get(place)) for place in places)
         rows.append((Cell(first.case.code, code=True, note=note), *cells))
     return Table((Column(pair_text(matrix.rows[0].case.pair)), *map(Column, heads)), tuple(rows))

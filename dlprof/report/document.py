@@ -48,6 +48,8 @@ class Table:
     more: str = ""
     is_summary: bool = False
     """Whether a folded section shows the same and more."""
+    above: tuple[str, ...] = ()
+    """Sentences about nearly all rows."""
 
     def first(self, most: int, hint: str = "") -> Table:
         """Return the first rows; ``hint`` says how to see the others."""

@@ -65,7 +65,8 @@ def _table(content: Table) -> str:
     rows = ([*map(_cell, row)] for row in content.rows)
     shown = table(titles, rows, [column.right for column in content.columns])
     more = f"{content.more}{' (below)' * content.is_summary}" if content.more else ""
-    return "\n\n".join(filter(None, (shown if content.rows else "", prose(more))))
+    above = map(prose, content.above)
+    return "\n\n".join(filter(None, (*above, shown if content.rows else "", prose(more))))
 
 
 def _cell(cell: Cell) -> str:

@@ -9,7 +9,7 @@ from dlprof.judge import FAULTS, thresholds, with_name
 from dlprof.judge.case_view import is_too_fast_to_copy
 from dlprof.judge.safety import Level, is_open, is_unchecked
 from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, Tone
-from dlprof.report.paths import KINDS, Array, JudgedPath, path_lines, plainest, queued_work
+from dlprof.report.paths import KINDS, Array, JudgedPath, path_lines, queued_work
 from dlprof.runner.quantity import (
     MARK,
     is_wide,
@@ -70,9 +70,9 @@ def fastest(array: Array, kind: str) -> list[JudgedPath]:
 
 
 def best(array: Array, kind: str) -> JudgedPath | None:
-    """Return the plainest of :func:`fastest`."""
+    """Return the first of :func:`fastest`."""
     line = fastest(array, kind)
-    return plainest(line) if line else None
+    return line[0] if line else None
 
 
 def _has_problem(path: JudgedPath) -> bool:
@@ -118,7 +118,7 @@ def _answer(array: Array, kind: str) -> Answer:
     if not line:
         untimed = any(path.case.result.untimed for path in array.paths)
         return Answer(f"{'' if untimed else 'fastest '}safe {kind}", note=_none_text(array, kind))
-    path = plainest(line)
+    path = line[0]
     count = len(line) - 1
     near = f"{counted(count, 'other')} about as fast" if count and path.is_timed else ""
     note = _condition(array, path) or near
@@ -134,7 +134,7 @@ def late_copy(array: Array) -> JudgedPath | None:
         and path.offered == "copy"
         and not path.case.is_wrong
     ]
-    return plainest(path_lines(late)[0]) if late else None
+    return path_lines(late)[0][0] if late else None
 
 
 def _default_stream_answer(array: Array) -> Answer | None:
@@ -150,7 +150,7 @@ def _default_stream_answer(array: Array) -> Answer | None:
     ]
     if not paths:
         return None
-    path = plainest(path_lines(paths)[0])
+    path = path_lines(paths)[0][0]
     note = f"a race if work on x is elsewhere: {RACE}"
     return Answer("default stream", path.code, path.brief_time, note)
 
@@ -204,7 +204,8 @@ def _none_text(array: Array, kind: str) -> str:
     paths = [path for path in array.paths if kind in (path.result, path.case.kind)]
     against = [{*path.safety.rules, *path.safety.suspected} for path in paths if path.is_measured]
     ids = sorted(set.intersection(*against) or set.union(*against))[:MOST_IDS] if against else []
-    return f"none: see {', '.join(map(with_name, ids))}" if ids else "none"
+    none = "none of the paths that --path names" if array.is_part else "none"
+    return f"{none}: see {', '.join(map(with_name, ids))}" if ids else none
 
 
 # The first screen
@@ -219,7 +220,7 @@ def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
     measured = [path for path in array.paths if path.is_measured]
     if measured:
         lines = _first_lines(array, path_lines(measured))
-        rows = [_row(line, plainest(line).problems) for line in lines]
+        rows = [_row(line, array.problems(line[0])) for line in lines]
     else:
         lines = [[path] for path in array.paths[:FIRST_OTHERS]]
         rows = [_row(line, line[0].reason.partition(":")[0], "dim") for line in lines]
@@ -227,7 +228,9 @@ def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
     shown = [path for line in lines for path in line]
     hidden = len(array.paths) - len(shown)
     more = f"… {counted(hidden, 'more path')}" if hidden else ""
-    return Table(_columns(is_timed), tuple(rows), more, is_summary=True), path_marks(shown)
+    return Table(
+        _columns(is_timed), tuple(rows), more, is_summary=True, above=array.shared_lines
+    ), path_marks(shown)
 
 
 def _columns(is_timed: bool) -> tuple[Column, ...]:
@@ -237,8 +240,8 @@ def _columns(is_timed: bool) -> tuple[Column, ...]:
 
 
 def _row(line: Line, problem: str, tone: Tone = "") -> tuple[Cell, ...]:
-    path = plainest(line)
-    alike = f"+{len(line) - 1} alike" if len(line) > 1 else ""
+    path = line[0]
+    alike = f"and {len(line) - 1} equivalent" if len(line) > 1 else ""
     cost = path.brief_time if path.is_timed else queued_work(path)
     code = Cell(path.code, code=True, note=alike)
     return Cell(cost), path.result_cell, code, Cell(problem, tone)
@@ -272,12 +275,11 @@ def path_marks(paths: Sequence[JudgedPath]) -> tuple[str, ...]:
 
 def _full_time(path: JudgedPath) -> str:
     """Return the time with its interval, its modes or its range."""
-    ready = path.case.ready or path.case.result.ready_time
-    return "" if path.case.result.untimed else time_text(ready, not path.is_certain)
+    return "" if path.case.result.untimed else time_text(path.ready, not path.is_certain)
 
 
 def _host_time(path: JudgedPath) -> str:
-    host = path.case.result.host_time
+    host = path.case.result.host_time if path.is_timed else None
     return "" if host is None else plain_time(host.median_ns)
 
 
@@ -334,11 +336,12 @@ def full_section(array: Array, heading: str) -> Section:
             (
                 *(Cell(path.code, code=True), path.result_cell),
                 *(Cell(show(path) or "-") for _, show in known),
-                Cell(path.problems),
+                Cell(array.problems(path)),
             )
             for path in paths
         )
-        blocks.append(Table(titles, tuple(rows), legend(map(_full_time, paths))))
+        more = legend(map(_full_time, paths))
+        blocks.append(Table(titles, tuple(rows), more, above=array.shared_lines))
     unmeasured = [path for path in array.paths if not path.is_measured]
     reasons = [f"{path.result}: {path.code}: {path.reason}" for path in unmeasured]
     blocks += [Lines(text) for text in (path_marks(paths), tuple(reasons)) if text]

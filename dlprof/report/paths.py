@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from dlprof.judge import cases_in
-from dlprof.judge.case_view import CaseView
+from dlprof.judge.case_view import CaseView, is_certain
 from dlprof.judge.cases import Cases
 from dlprof.judge.rule import SEVERITIES, Severity, read_severity
 from dlprof.judge.safety import Safety
 from dlprof.report.document import Cell, Chart, ChartRow, Mark, Tone
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import MARK, plain_time, size_text
-from dlprof.runner.session import FindingRecord, Session, pair_text
+from dlprof.runner.session import FindingRecord, Session, TimeMeasure, pair_text
 from dlprof.text.clean import first_line
 
 BY = "\N{MULTIPLICATION SIGN}"
@@ -36,10 +37,15 @@ FAR = 5
 """A bar that reaches this far beyond all times ends at the edge."""
 TICKS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7))
 FEWEST_TICKS, MOST_TICKS = 3, 6
+SHARED, FEWEST_SHARED = 0.75, 4
+"""The share and the number of paths from which on a table says a rule once, above its rows."""
 SHAPES = {"view": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "copy": "M-4-4h8v8h-8z"}
 OTHER_SHAPE = "M0-5l5 9h-10z"
 BAR = "M-5-2h10v4h-10z"
 COLOR_WORDS = {"muted": "suspected", "plain": "no problem seen"}
+
+CONDITION = re.compile(r" \([^()]*\)$")
+"""The end of what a finding says, such as `` (seen only where x is not aligned)``."""
 
 Scale = Callable[[float], float]
 """From ns to a share of the width in percent."""
@@ -67,20 +73,24 @@ class JudgedPath:
         """Return the ready time, infinite if unknown. A kept copy has the time of a new array."""
         if self.case.new_ns is not None:
             return self.case.new_ns
-        ready = self.case.result.ready_time
-        return ready.median_ns if ready is not None else float("inf")
+        return self.ready.median_ns if self.ready is not None else float("inf")
 
     @property
     def interval_ns(self) -> tuple[float, float]:
         """Return the interval; twice the time of one process."""
-        ready = self.case.result.ready_time
-        if self.case.new_ns is not None or ready is None:
+        if self.case.new_ns is not None or self.ready is None:
             return self.cost_ns, self.cost_ns
-        return ready.ci95_ns or (self.cost_ns, self.cost_ns)
+        return self.ready.ci95_ns or (self.cost_ns, self.cost_ns)
+
+    @property
+    def ready(self) -> TimeMeasure | None:
+        """Return the ready time; None for a path that one process refused, and another timed."""
+        result = self.case.result
+        return result.ready_time if result.status in ("ok", "invalid") else None
 
     @property
     def is_timed(self) -> bool:
-        return self.case.result.ready_time is not None
+        return self.ready is not None
 
     @property
     def is_measured(self) -> bool:
@@ -96,8 +106,7 @@ class JudgedPath:
     @property
     def is_certain(self) -> bool:
         """Whether several processes agree on the time."""
-        ready = self.case.ready
-        return self.case.is_known and ready is not None and ready.ci95_ns is not None
+        return is_certain(self.case.ready)
 
     @cached_property
     def array(self) -> tuple[str, ...]:
@@ -151,6 +160,35 @@ class Array:
 
     paths: tuple[JudgedPath, ...]
     cases: Cases
+    phrases: Mapping[str, str] = field(default_factory=dict)
+    """What several paths do that break a rule, by the rule: ``wait for the work …``."""
+    is_part: bool = False
+    """Whether ``--path`` left out paths of the pair."""
+
+    @cached_property
+    def shared(self) -> tuple[str, ...]:
+        """Return the rules that nearly all measured paths break: tables say them once."""
+        measured = [path for path in self.paths if path.is_measured]
+        counts = Counter(rule for path in measured for rule in path.rules if rule in self.phrases)
+        least = max(SHARED * len(measured), FEWEST_SHARED)
+        return tuple(rule for rule, count in counts.items() if count >= least)
+
+    @property
+    def shared_lines(self) -> tuple[str, ...]:
+        """Return ``22 of 27 paths return before they have read x: DLP020``, for each such rule."""
+        measured = [path for path in self.paths if path.is_measured]
+        return tuple(
+            f"{sum(rule in path.rules for path in measured)} of {len(measured)} paths"
+            f" {self.phrases[rule]}: {rule}"
+            for rule in self.shared
+        )
+
+    def problems(self, path: JudgedPath) -> str:
+        """Return the rules of a path that set it apart; ``not DLP020`` if it lacks a shared one."""
+        shared = self.shared if path.is_measured else ()
+        lacks = [f"not {rule}" for rule in shared if rule not in path.rules]
+        own = [word for word in path.problems.split() if word.rstrip("?") not in self.shared]
+        return " ".join((*own, *lacks))
 
     @property
     def name(self) -> tuple[str, ...]:
@@ -189,9 +227,19 @@ def session_arrays(session: Session, known: Cases | None = None) -> list[Array]:
         ids, offered = rules.get(case.index, ()), cases.offered(case)
         path = JudgedPath(case, cases.safety(case), ids, worst.get(case.index), offered)
         found[case.array].append(path)
+    phrases: dict[str, str] = {}
+    for record in path_findings:
+        phrases.setdefault(record.rule, deed(record))
+    is_part = bool(session.request.globs)
     return [
-        Array(tuple(sorted(paths, key=lambda path: path.place)), cases) for paths in found.values()
+        Array(tuple(sorted(paths, key=lambda path: path.place)), cases, phrases, is_part)
+        for paths in found.values()
     ]
+
+
+def deed(finding: FindingRecord) -> str:
+    """Return what its paths do, without a condition: ``return before they finish reading x``."""
+    return CONDITION.sub("", finding.said.partition(". ")[0].rstrip("."))
 
 
 def rules_by_case(findings: Iterable[FindingRecord]) -> Mapping[int, tuple[str, ...]]:
@@ -210,6 +258,8 @@ def severity_rank(finding: FindingRecord) -> int:
 def path_lines(paths: Iterable[JudgedPath]) -> list[list[JudgedPath]]:
     """Group paths with the same result and problems and about the same time, fastest first.
 
+    The first of a line stands for it.
+
     Without times, what the call does about queued work takes the place of the time.
     """
     groups: dict[tuple[object, ...], list[list[JudgedPath]]] = defaultdict(list)
@@ -222,12 +272,7 @@ def path_lines(paths: Iterable[JudgedPath]) -> list[list[JudgedPath]]:
         else:
             group.append([path])
     lines = [line for lines in groups.values() for line in lines]
-    return sorted(lines, key=lambda line: plainest(line).place)
-
-
-def plainest(line: Sequence[JudgedPath]) -> JudgedPath:
-    """Return the path with the shortest code, which stands for a line."""
-    return min(line, key=lambda path: len(path.code))
+    return sorted(lines, key=lambda line: line[0].place)
 
 
 def queued_work(path: JudgedPath) -> str:

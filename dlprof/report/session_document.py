@@ -24,7 +24,15 @@ from dlprof.report.document import (
     Tone,
     facts,
 )
-from dlprof.report.paths import KINDS, Array, JudgedPath, paths_chart, session_arrays, severity_rank
+from dlprof.report.paths import (
+    KINDS,
+    Array,
+    JudgedPath,
+    deed,
+    paths_chart,
+    session_arrays,
+    severity_rank,
+)
 from dlprof.runner.evidence import Verdict
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time, size_text
@@ -134,6 +142,9 @@ def _notices(header: Header, results: Sequence[Result]) -> Iterator[str]:
         result.lifetime or result.ordering or result.early_write or result.peak_memory
         for result in results
     )
+    timed = [result.ready_time for result in results if result.ready_time is not None]
+    if timed and all(time.ci95_ns is None for time in timed) and not header.simulated:
+        yield "One process per path: no slow path or avoidable copy is reported."
     if results and not any(diagnosed):
         yield "Not diagnosed: races, lifetime and late reads were not checked."
 
@@ -289,6 +300,9 @@ def _headline(session: Session, findings: Sequence[FindingRecord]) -> tuple[str,
     text = max(paths, key=lambda text: len(paths[text]))
     group, count = alike[text], len(paths[text])
     more = len(set().union(*paths.values()) - paths[text])
+    deeds = {deed(finding) for finding in findings}
+    if more and len(deeds) == 1 and not group[0].subject:
+        return f"{count + more:,} paths {deeds.pop()}.", 0
     if len(group) > 1 and not group[0].subject:
         return f"{count:,} paths {group[0].said}", more
     return group[0].headline or first_words(group[0].summary, MOST_WORDS), more

@@ -51,7 +51,7 @@ class ArrayGroup(NamedTuple):
 
     @property
     def cell(self) -> Cell:
-        alike = f"+{len(self.codes) - 1} alike" if len(self.codes) > 1 else ""
+        alike = f"and {len(self.codes) - 1} equivalent" if len(self.codes) > 1 else ""
         return Cell(self.codes[0], code=True, note=alike)
 
 
@@ -153,7 +153,7 @@ def _groups(cases: Sequence[CaseView], rules: Mapping[int, tuple[str, ...]]) -> 
             # Without elements there is no memory to share or to copy.
             plainest = paths[path].get(PLAINEST, outcome)
             if plainest.result in WORDS:
-                outcome = outcome._replace(result=plainest.result)
+                outcome = plainest
         paths[path][label] = outcome
         codes.setdefault(path, case.code)
     alike: dict[tuple[tuple[Label, SurveyResult], ...], list[str]] = defaultdict(list)
@@ -178,10 +178,20 @@ def _rows(group: ArrayGroup) -> Iterator[tuple[Cell, ...]]:
     """Yield one row for each result; the path stands in the first."""
     every = [label for labels in group.outcomes.values() for label in labels]
     path = group.cell
-    for outcome, labels in sorted(group.outcomes.items(), key=lambda item: -len(item[1])):
-        tone = RESULTS.get(outcome.result, "")
-        arrays = Cell(arrays_text(labels, every))
-        yield path, Cell(outcome.result, tone), arrays, Cell(" ".join(outcome.rules))
+    results: dict[str, list[Label]] = defaultdict(list)
+    broken: dict[tuple[str, str], list[Label]] = defaultdict(list)
+    for (result, rules), labels in group.outcomes.items():
+        results[result] += labels
+        for rule in rules:
+            broken[result, rule] += labels
+    for result, labels in sorted(results.items(), key=lambda item: -len(item[1])):
+        problems = [
+            rule if len(found) == len(labels) else f"{rule} ({arrays_text(found, every)})"
+            for (word, rule), found in broken.items()
+            if word == result
+        ]
+        tone = RESULTS.get(result, "")
+        yield path, Cell(result, tone), Cell(arrays_text(labels, every)), Cell("; ".join(problems))
         path = Cell("")
 
 

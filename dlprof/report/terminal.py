@@ -163,6 +163,7 @@ def _grid() -> Grid:
 def _table(table: Table, width: int, hint: str = "") -> RenderableType:
     """Lay out a table; ``hint`` says how to see the rows that it leaves out."""
     more = [Text(table.more + hint, style="dim")] if table.more else []
+    above = [Text(line) for line in table.above]
     if not table.rows:
         return _flush(Group(*more))
     grid = _filled(table)
@@ -172,8 +173,8 @@ def _table(table: Table, width: int, hint: str = "") -> RenderableType:
         half = (len(table.columns) + 1) // 2
         places = ([*range(half)], [0, *range(half, len(table.columns))])
         first, second = (_table(_columns(table, indices), width) for indices in places)
-        return Group(first, Text(), second, _flush(Group(*more)))
-    return _flush(Group(grid, *more))
+        return Group(_flush(Group(*above)), first, Text(), second, _flush(Group(*more)))
+    return _flush(Group(*above, grid, *more))
 
 
 def _width(grid: Grid) -> Measurement:

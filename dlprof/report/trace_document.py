@@ -52,7 +52,7 @@ COLUMNS = (
     Column("calls", right=True),
     *map(Column, ("result", "line", "conversion", "what")),
 )
-OWN_TIME = "own time: in the calls themselves, without their arguments."
+OWN_TIME = "own time: in the calls themselves, excluding arguments."
 
 
 def row_result(row: TraceRow) -> str:

@@ -61,6 +61,16 @@ def parse_shapes(text: str) -> tuple[tuple[int, ...], ...]:
     return tuple(lengths)
 
 
+def check_shape_list(text: str) -> None:
+    """Raise :class:`UsageError` for lengths with commas: NumPy writes one shape like that."""
+    words = [word.strip() for word in text.split(",")]
+    if len(words) > 1 and all(word.isdecimal() for word in words):
+        several = " ".join(f"--shape {word}" for word in dict.fromkeys(words))
+        arrays = f", or {several} for {len({*words})} arrays" if len({*words}) > 1 else ""
+        one = f"{'x'.join(words)} for one array of {len(words)} dimensions"
+        raise UsageError(f"{text.strip()}: write {one}{arrays}")
+
+
 def shape_text(shape: Iterable[int]) -> str:
     """Write a shape as :func:`parse_shape` reads it."""
     return "x".join(str(length) for length in shape) or "scalar"

@@ -105,7 +105,8 @@ def _cause(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-LAST = "last"
+LAST, LAST_TRACE = "last", "last-trace"
+"""Files that name the newest session and the newest trace."""
 TRACE = "trace"
 KEPT_SESSIONS = 19
 _runs = itertools.count()
@@ -152,18 +153,21 @@ def state_folder() -> Path:
     raise UsageError("no home folder keeps sessions: name a file with -o, or set XDG_STATE_HOME")
 
 
-def remember_last(session: Path) -> None:
-    """Keep the name of the newest session or trace, which ``LAST`` names in commands."""
+def remember_last(path: Path, kind: str = LAST) -> None:
+    """Keep the name of the newest session, or trace, which ``LAST`` names in commands."""
     with contextlib.suppress(OSError, UsageError):  # a read-only folder costs the name only
-        (_make_folder(state_folder()) / LAST).write_text(str(session.absolute()), encoding="utf-8")
+        (_make_folder(state_folder()) / kind).write_text(str(path.absolute()), encoding="utf-8")
 
 
-def last_session() -> Path:
-    """Return the newest session or trace. Raises :class:`UsageError` without any."""
+def newest(*kinds: str) -> Path:
+    """Return the newest session, or trace. Raises :class:`UsageError` without any."""
+    names = [name for kind in kinds if (name := state_folder() / kind).is_file()]
     try:
-        return Path((state_folder() / LAST).read_text(encoding="utf-8"))
+        name = max(names, key=lambda name: name.stat().st_mtime_ns)
+        return Path(name.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise UsageError("LAST names the newest session or trace: there is none yet") from None
+        what = "session or trace" if LAST_TRACE in kinds else "session"
+        raise UsageError(f"LAST names the newest {what}: there is none yet") from None
 
 
 def _make_folder(folder: Path) -> Path:

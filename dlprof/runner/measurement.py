@@ -99,7 +99,7 @@ def plan(request: Request, catalog: Catalog) -> Plan:
         pair_text(target.pair) for target in found if target.pair not in measured
     )
     left_out = (
-        *([f"no path that was asked for: {', '.join(without)}"] if without else []),
+        *([f"no path exists: {', '.join(without)}"] if without else []),
         *refused,
         *([no_path] if unmatched else []),
     )

@@ -220,12 +220,14 @@ def merge_time(parts: Parts, name: str) -> TimeMeasure | None:
         return None
     medians = [statistics.median(process.samples_ns) for process in processes]
     median, interval = statistics.median(medians), student_interval(medians)
+    fastest = min(min(process.samples_ns) for process in processes)
     if interval is not None:  # the mean of processes in two heaps lies between them
-        interval = min(interval[0], median), max(interval[1], median)
+        # No median is below the fastest sample, as an interval of few processes may be.
+        interval = max(min(interval[0], median), fastest), max(interval[1], median)
     return TimeMeasure(
         median_ns=median,
         ci95_ns=interval,
-        min_ns=min(min(process.samples_ns) for process in processes),
+        min_ns=fastest,
         processes=processes,
     )
 

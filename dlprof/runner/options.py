@@ -19,7 +19,7 @@ from typing import Any
 from dlprof.errors import UsageError
 from dlprof.protocol.statement import FaultyStatement, check_setup
 from dlprof.runner import files
-from dlprof.runner.axes import axis_value, parse_shapes, simulated_in
+from dlprof.runner.axes import axis_value, check_shape_list, parse_shapes, simulated_in
 from dlprof.text.clean import nearest
 
 LONGEST_S = 1e6
@@ -95,12 +95,13 @@ def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
 class Several:
     """A list of words: ``parse`` makes values of each, and ``join`` the value of all.
 
-    ``commas`` may separate words in one text.
+    ``commas`` may separate words in one text, which ``check`` may refuse.
     """
 
     parse: Callable[[str], Iterable[Any]] = lambda word: [word]
     commas: bool = False
     join: Callable[[Iterable[Any]], Any] = distinct
+    check: Callable[[str], None] = lambda _: None
 
     def read(self, value: Any) -> Any:
         # A tuple of numbers is one word, such as 4x4.
@@ -109,6 +110,8 @@ class Several:
             lengths or isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
         )
         texts = [_text(word) for word in ([value] if is_single else value)]
+        for text in texts:
+            self.check(text)
         words = split(texts) if self.commas else texts
         if not words or not all(word.strip() for word in words):
             raise UsageError("names nothing: leave it out for the default")
@@ -244,7 +247,7 @@ PANELS = (ARRAYS, MEASURING, FINDINGS, OUTPUT)
 
 SHAPES = Option(
     "shapes",
-    Several(parse_shapes, commas=True),
+    Several(parse_shapes, commas=True, check=check_shape_list),
     "Lengths in elements: 4096x4096, 1048576, scalar, or 1Ki..1Gi for powers of two.",
     ARRAYS,
     default="1024x1024",

@@ -1,11 +1,10 @@
-"""Show the progress of a run: the current case, and how much is left."""
+"""Show the progress of a run: its phase, and how much is left."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
-from dlprof.runner.axes import shape_text
 from dlprof.runner.pairing import Case
 
 if TYPE_CHECKING:
@@ -15,11 +14,14 @@ if TYPE_CHECKING:
 class Watcher:
     """Receives the progress of a run, and shows nothing."""
 
-    def start(self, total: int, limit_s: float | None = None) -> None:
-        """Expect ``total`` steps, or with a limit of time as many as fit."""
+    def start(self, total: float, limit_s: float | None = None, rounds: int = 0) -> None:
+        """Expect work of ``total``, or with a limit of time as much as fits.
+
+        Rounds after the first ``rounds`` are the diagnosis.
+        """
 
     def case(self, case: Case, round_: int, stage: str) -> None: ...
-    def step(self) -> None: ...
+    def step(self, work: float = 1) -> None: ...
 
 
 class Bar(Watcher):
@@ -29,9 +31,9 @@ class Bar(Watcher):
         from rich.console import Console  # imported late: most commands draw no bar
         from rich.progress import (
             BarColumn,
-            MofNCompleteColumn,
             Progress,
             SpinnerColumn,
+            TaskProgressColumn,
             TextColumn,
             TimeRemainingColumn,
         )
@@ -40,13 +42,13 @@ class Bar(Watcher):
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=16),
-            MofNCompleteColumn(),
+            TaskProgressColumn(),
             TimeRemainingColumn(compact=True),
             console=Console(stderr=True),
             transient=True,
             disable=not sys.stderr.isatty(),  # rich takes FORCE_COLOR for a terminal
         )
-        self._ends_by_time = False
+        self._ends_by_time, self._rounds = False, 0
         self._task = self._progress.add_task(description, total=None)
 
     def __enter__(self) -> Self:
@@ -56,20 +58,25 @@ class Bar(Watcher):
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def start(self, total: int, limit_s: float | None = None) -> None:
-        self._ends_by_time = limit_s is not None
+    def start(self, total: float, limit_s: float | None = None, rounds: int = 0) -> None:
+        self._ends_by_time, self._rounds = limit_s is not None, rounds
         self._progress.reset(self._task, total=total if limit_s is None else round(limit_s))
 
-    def case(self, case: Case, round_: int, stage: str) -> None:
-        name = f"{case.code} {shape_text(case.shape)} {case.dtype}"
-        question = stage.replace("_", " ")
-        self._progress.update(
-            self._task, description=f"round {round_ + 1}: {name[:38]:38} {question[:12]:12}"
-        )
+    def case(self, case: Case, round_: int, stage: str) -> None:  # noqa: ARG002 - of a watcher
+        self._progress.update(self._task, description=self.phase(case, round_))
 
-    def step(self) -> None:
+    def phase(self, case: Case, round_: int) -> str:
+        """Return ``round 2 of 3``, ``survey`` or ``diagnosis``."""
+        if case.surveyed:
+            return "survey"
+        if self._rounds and round_ >= self._rounds:
+            return "diagnosis"
+        total = f" of {self._rounds}" if self._rounds and not self._ends_by_time else ""
+        return f"round {round_ + 1}{total}"
+
+    def step(self, work: float = 1) -> None:
         if self._ends_by_time:  # seconds are its steps
             passed_s = self._progress.tasks[self._task].elapsed or 0.0
             self._progress.update(self._task, completed=round(passed_s))
         else:
-            self._progress.advance(self._task)
+            self._progress.advance(self._task, work)

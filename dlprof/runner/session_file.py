@@ -188,7 +188,7 @@ def _read(text: str, name: str) -> tuple[dict[str, Any], Answers, dict[str, Any]
     header = _content(first, name, 1)
     schema = str(header.get("schema"))
     if schema.startswith("dlprof.trace/"):
-        raise SessionError(f"{name} is a trace and no session: dlprof report shows it")
+        raise SessionError(f"{name} is a trace, not a session: dlprof report shows it")
     if schema != SCHEMA:
         raise SessionError(f"{name} is not a dlprof session: its schema is not {SCHEMA!r}")
     answers: defaultdict[int, list[tuple[int, WorkerAnswer]]] = defaultdict(list)

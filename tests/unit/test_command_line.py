@@ -43,6 +43,8 @@ def test_the_help_of_a_verb_fits_80_columns(dlprof, verb):
     [
         (("run", "numpy"), "dlprof run torch numpy"),
         (("run", "a", "b", "--rounds", "9" * 5000), "1 to 1,000"),
+        (("run", "a", "b", "--shape", "8,8"), "write 8x8 for one array of 2 dimensions"),
+        (("run", "a", "b", "--shape", "8,9"), "or --shape 8 --shape 9 for 2 arrays"),
         (("run", "a", "b", "--probe", "~nobody/x.py"), "~nobody/x.py: "),
         (("run", "a", "b", "--no-such-option"), "no such option: --no-such-option"),
         (("run", "a", "b", "--shape"), "requires an argument"),

@@ -35,10 +35,12 @@ def test_an_unknown_or_empty_word_is_refused(texts, words):
         parse(texts)
 
 
-def test_a_named_rule_needs_the_diagnosis():
+def test_a_named_rule_needs_the_diagnosis_or_several_processes():
     for rule in NEEDS:
         assert "needs the diagnosis" in parse([rule]).missing(diagnosed=False, timed=True)
     assert parse(["DLP012,DLP018,warning"]).missing(diagnosed=False, timed=True) == ""
+    once = parse(["DLP012"]).missing(diagnosed=True, timed=True, repeated=False)
+    assert "DLP012 needs several processes" in once
     with pytest.raises(Unsure, match="DLP020 needs the diagnosis"):
         parse(["DLP020"]).check_coverage([make_result(lifetime=None, early_write=None)])
     assert Unsure.exit_code == 3

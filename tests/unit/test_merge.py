@@ -28,6 +28,11 @@ def test_several_rounds_are_one_result():
     assert time.min_ns == min(min(process.samples_ns) for process in time.processes)
 
 
+def test_an_interval_does_not_begin_below_the_fastest_sample():
+    time = merged(*(make_answer(host_ns=time) for time in (100.0, 101.0, 300.0))).host_time
+    assert time.ci95_ns[0] == time.min_ns
+
+
 def test_a_crash_in_a_later_round_keeps_the_earlier_times():
     result = merged(make_answer(), make_answer("crashed", "killed by SIGSEGV", output="last words"))
     assert result.status == "crashed"

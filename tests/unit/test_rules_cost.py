@@ -7,6 +7,7 @@ from rule_builders import (
     by_process,
     disturbed,
     found,
+    once,
     path,
     rules,
     spread,
@@ -60,9 +61,10 @@ BUSY = by_process(10 * US, 35 * US, 12 * US)
         (by_process(200 * US, 900 * US), BUSY, False),
         (disturbed(200 * US), 10 * US, False),
         (200 * US, disturbed(10 * US), False),
+        (once(9000 * US), once(10 * US), False),
     ],
     ids=["intervals touch", "fast once", "slow in every process", "not in each of them",
-         "in two processes only", "disturbed", "beside a disturbed time"],
+         "in two processes only", "disturbed", "beside a disturbed time", "one process"],
 )  # fmt: skip
 def test_noise_is_not_slow(slow, fast, expected):
     assert is_slow(slow, fast) is expected

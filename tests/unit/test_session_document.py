@@ -90,6 +90,52 @@ def test_if_every_copy_is_torn_none_is_named_and_one_after_a_wait_is():
     assert found["copy and wait"].code == "late(x)"
 
 
+def test_of_views_that_cannot_be_told_apart_the_fastest_is_the_answer():
+    found = document(view("first(x, copy=None)", 2 * US), view("f(x)", 2.1 * US))
+    assert answers(found)["fastest safe view"].code == "first(x, copy=None)"
+    assert found.tables[0].rows[0][2].text == "first(x, copy=None)"
+
+
+def test_a_safe_view_of_an_immutable_array_has_its_rule_as_a_condition():
+    flags = {"source": True, "result": False, "immutable": True}
+    found = document(view(values=verdict("ok", changed={}, writable=flags)))
+    assert "the source while the result is in use (DLP029)" in found.answers[0].label
+
+
+def test_a_rule_that_nearly_all_paths_break_is_said_once_above_the_table():
+    late = [torn(f"late{index}(x)", (index + 1) * MS) for index in range(4)]
+    found = document(view(), *late)
+    (table,) = found.tables
+    assert table.above == ("4 of 5 paths return before they finish reading x: DLP020",)
+    assert {row[2].text: row[3].text for row in table.rows[:2]} == {
+        "view(x)": "not DLP020",
+        "late0(x)": "",
+    }
+
+
+def test_a_problem_counts_its_paths_as_the_table_does():
+    unaligned = {"1048576": "torn"}, {"1048576": "whole"}
+    some = copy(
+        "some(x)", early_write=verdict("unsafe", unaligned_bytes=unaligned[0], aligned="whole")
+    )
+    (problem,) = [one for one in document(torn(), some).problems if one.rule == "DLP020"]
+    assert (problem.sentence, problem.more) == ("2 paths return before they finish reading x.", 0)
+
+
+def test_a_refused_path_has_no_time_and_the_answer_names_the_chosen_paths():
+    timed = refused(ready_time=view().ready_time)
+    request = {"globs": ["no(x)"]}
+    found = document(timed, copy(), request=request)
+    assert [row[0].text for row in found.tables[0].rows] == ["1.0 ms"]
+    assert answers(found)["fastest safe view"].note == "none of the paths that --path names"
+
+
+def test_a_time_of_one_process_is_said_to_give_no_finding():
+    found = document(view(ready=once(2 * US)), view("slow(x)", once(9 * MS)))
+    assert [one for one in found.notices if "no slow path" in one]
+    assert not found.problems
+
+
 def test_a_path_that_crashes_for_other_arrays_is_marked_at_its_name():
     lost = {"lost": {"how": "SIGSEGV", "signal": "SIGSEGV"}, "status": "crashed"}
     empty = view(**lost, case={"survey": True, "shape": [0, 3]})
@@ -166,7 +212,7 @@ def test_paths_with_the_same_verdict_and_about_the_same_time_share_a_line():
     found = document(view("a(x)", 2 * US), view("b(x)", 2.1 * US), view("c(x)", 9 * US))
     codes = [row[2] for row in found.tables[0].rows]
     assert [cell.text for cell in codes] == ["a(x)", "c(x)"]
-    assert codes[0].note == "+1 alike"
+    assert codes[0].note == "and 1 equivalent"
 
 
 # Problems

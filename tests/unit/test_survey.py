@@ -113,7 +113,12 @@ class TestReport:
         (table,) = survey.tables(make_session(*results))
         assert [column.title for column in table.columns] == ["view", "refused", "path", "problem"]
         ((views, refusals, path, _),) = table.rows
-        assert (views.text, refusals.text, path.text, path.note) == ("2", "1", "a", "+1 alike")
+        assert (views.text, refusals.text, path.text, path.note) == (
+            "2",
+            "1",
+            "a",
+            "and 1 equivalent",
+        )
 
     def test_one_line_summarizes_the_coverage(self):
         unmade = surveyed("bfloat16", status="unsupported", refused_at="create")
@@ -129,6 +134,12 @@ class TestReport:
             "view": "all dtypes but bool; F; 0",
             "copy": "bool",
         }
+
+    def test_a_result_has_one_row_which_names_the_arrays_that_break_a_rule(self):
+        flags = {"source": True, "result": False, "immutable": True}
+        fixed = verdict("ok", changed={}, writable=flags)
+        rows = named([surveyed(), surveyed("int8"), surveyed("bool", values=fixed)])
+        assert [(row[0], row[2]) for row in rows] == [("view", "DLP029 (bool)")]
 
     def test_a_result_that_breaks_a_rule_has_a_row_of_its_own(self):
         bad = surveyed("bool", changed={"dtype": ["bool", "int8"]})

@@ -1,0 +1,41 @@
+"""Small things that a new user meets: the newest file, and the phases of a run."""
+
+import pytest
+from builders import make_case
+
+from dlprof.cli.streams import session, session_name, session_or_trace
+from dlprof.errors import UsageError
+from dlprof.runner import files
+from dlprof.runner.progress import Bar
+
+
+@pytest.fixture
+def kept(monkeypatch, tmp_path):
+    """Return a function that keeps a file as the newest of its kind."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def keep(kind):
+        path = files.default_path(files.TRACE if kind == files.LAST_TRACE else "run")
+        path.write_text("{}")
+        files.remember_last(path, kind)
+        return path
+
+    return keep
+
+
+def test_last_is_the_newest_file_of_the_kind_that_the_verb_takes(kept):
+    with pytest.raises(UsageError, match="there is none yet"):
+        session("LAST")
+    measured, traced = kept(files.LAST), kept(files.LAST_TRACE)
+    assert session("LAST") == measured
+    assert session_or_trace("LAST") == traced
+    assert session_name(traced) == "LAST"
+    assert session_name(measured) == str(measured)
+
+
+def test_progress_names_the_phase():
+    bar = Bar()
+    bar.start(100, rounds=3)
+    phases = [bar.phase(make_case(), round_) for round_ in (0, 2, 3)]
+    assert phases == ["round 1 of 3", "round 3 of 3", "diagnosis"]
+    assert bar.phase(make_case(surveyed=True), 0) == "survey"
