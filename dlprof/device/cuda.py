@@ -31,6 +31,7 @@ _SPEED_UP_BYTES = 16 << 20
 
 _NON_BLOCKING = 1
 _L2_CACHE_SIZE = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
+_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 _NOT_READY = 600
 
 # Text for the driver's own compiler, made by NVRTC 12.9 in an old version of the language that all
@@ -75,22 +76,23 @@ class CudaError(Exception):
 
 
 class Gpu:
-    """The first CUDA device in its primary context, which is made current on the calling thread.
+    """A CUDA device in its primary context. Each call leaves the thread's current device alone.
 
     Calls that take a ``stream`` only queue work on it. All times are in ns. The tests' simulated
     device has the same methods.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ordinal: int = 0) -> None:
+        self.ordinal = ordinal
         self._driver = ctypes.CDLL("libcuda.so.1")
-        self._call("cuInit", 0)
-        device, context, identity = c_int(), c_void_p(), (ctypes.c_char * 16)()
-        self._call("cuDeviceGet", byref(device), 0)
-        self._call("cuDeviceGetUuid", identity, device)
+        self._check("cuInit", self._driver.cuInit(0))
+        device, identity = c_int(ordinal), (ctypes.c_char * 16)()
+        self._check("cuDeviceGetUuid", self._driver.cuDeviceGetUuid(identity, device))
         self.uuid = str(uuid.UUID(bytes=identity.raw))
         self.is_simulated = identity.raw.startswith(SIMULATED_UUID)
-        self._call("cuDevicePrimaryCtxRetain", byref(context), device)
-        self._call("cuCtxSetCurrent", context)
+        self._context = c_void_p()
+        status = self._driver.cuDevicePrimaryCtxRetain(byref(self._context), device)
+        self._check("cuDevicePrimaryCtxRetain", status)
         size_bytes = c_int()
         self._call("cuDeviceGetAttribute", byref(size_bytes), _L2_CACHE_SIZE, device)
         # A simulated device reports a real one's cache size, and has no cache to flush.
@@ -105,6 +107,10 @@ class Gpu:
         # The first launch loads the kernel's code and may wait for the device.
         self.spin(self._private, 1)
         self.synchronize(self._private)
+
+    def at(self, ordinal: int) -> Gpu:
+        """Return the device of this number."""
+        return self if ordinal == self.ordinal else open_gpu(ordinal)
 
     def host_ns(self) -> int:
         """The host's clock; a simulated device has its own."""
@@ -140,7 +146,7 @@ class Gpu:
 
     def is_done(self, event: Any) -> bool:
         """Whether the work before a recorded event has been done, without waiting."""
-        status = self._driver.cuEventQuery(event)
+        status = self._status("cuEventQuery", event)
         if status != _NOT_READY:
             self._check("cuEventQuery", status)
         return bool(status == 0)
@@ -260,8 +266,14 @@ class Gpu:
         return self.elapsed_ns(start, end) if gapless else None
 
     def _call(self, name: str, *arguments: Any) -> None:
-        """Call a driver function. Raises :class:`CudaError`."""
-        self._check(name, getattr(self._driver, name)(*arguments))
+        """Call a driver function on this device. Raises :class:`CudaError`."""
+        self._check(name, self._status(name, *arguments))
+
+    def _status(self, name: str, *arguments: Any) -> int:
+        self._driver.cuCtxPushCurrent_v2(self._context)
+        status: int = getattr(self._driver, name)(*arguments)
+        self._driver.cuCtxPopCurrent_v2(byref(c_void_p()))
+        return status
 
     def _check(self, name: str, status: int) -> None:
         if status:
@@ -270,24 +282,35 @@ class Gpu:
             raise CudaError(f"{name}: {(words.value or str(status).encode()).decode()}")
 
 
-def open_gpu() -> Gpu:
-    """Open the device, once per process; raises :class:`CudaUnavailable` with the reason."""
-    opened = _opened()
+def open_gpu(ordinal: int = 0) -> Gpu:
+    """Open a device, once per process; raises :class:`CudaUnavailable` with the reason."""
+    opened = _opened(ordinal)
     if isinstance(opened, CudaUnavailable):
         raise CudaUnavailable(*opened.args)
     return opened
 
 
 @functools.cache
-def _opened() -> Gpu | CudaUnavailable:
+def _opened(ordinal: int) -> Gpu | CudaUnavailable:
     """Return the device, or the reason why it cannot be used."""
     devices = driver_devices()
     if isinstance(devices, str):
         return CudaUnavailable(devices)
     try:
-        return Gpu()
+        return Gpu(ordinal)
     except (CudaError, AttributeError) as error:  # the driver lacks a function
         return CudaUnavailable(f"the CUDA device cannot be used: {error}")
+
+
+def device_ordinal(address: int | None) -> int:
+    """Return the number of the device that memory belongs to; 0 if the driver does not say."""
+    ordinal = c_int()
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        status = driver.cuPointerGetAttribute(byref(ordinal), _ORDINAL, c_uint64(address or 0))
+    except OSError:
+        return 0
+    return ordinal.value if status == 0 and address else 0
 
 
 def driver_devices() -> int | str:

@@ -234,7 +234,10 @@ def _evidence(case: CaseView) -> dict[str, object]:
 
 
 READ_EARLY = """
+q = queued(work)
+begin = perf_counter()
 expected = <values of q>
+held = perf_counter() - begin
 <spoil>
 q = queued(work)
 begin = perf_counter()
@@ -253,6 +256,7 @@ left = done - ready - (perf_counter() - begin)
 RACED = """
 print(f"queue {queue:.3f} s, ready {ready:.6f} s, then {left:.3f} s of it left")
 print(f"wrong {wrong}, when idle {idle}")
+assert held > queue / 2, "the queued work does not hold up its own array"
 assert wrong > idle or ready + left > queue / 2, "the queue was over too soon"
 return wrong > idle or left > queue / 2
 """

@@ -13,7 +13,7 @@ import enum
 import functools
 import math
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -470,6 +470,10 @@ class Probe:
     def current_stream(self, device: str) -> int | None:
         """Return the handle of the stream that the framework uses now; None if it does not say."""
         return None
+
+    def on_device(self, ordinal: int) -> AbstractContextManager[Any]:
+        """Return a context in which this CUDA device is the framework's current one."""
+        return nullcontext()
 
     def on_stream(self, handle: int) -> AbstractContextManager[Any] | None:
         """Return a context in which the framework works on this CUDA stream, or None.

@@ -132,12 +132,17 @@ class CuPy(Probe):
     def enqueue(self, spec: ArraySpec) -> str | None:
         step = "~x" if spec.dtype == "bool" else "x + 1"  # x + 1 would be integers
         # One kernel: no more than about a thousand wait in a queue.
-        return f"cupy_sleep((1,), (1,), (work * 500,))\ny = {step}"
+        return f"with x.device:\n    cupy_sleep((1,), (1,), (work * 500,))\n    y = {step}"
 
     def current_stream(self, device: str) -> int | None:
         import cupy
 
         return int(cupy.cuda.get_current_stream().ptr)
+
+    def on_device(self, ordinal: int) -> Any:
+        import cupy
+
+        return cupy.cuda.Device(ordinal)
 
     def on_stream(self, handle: int) -> Any:
         import cupy

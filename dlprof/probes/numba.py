@@ -234,6 +234,11 @@ class Numba(Probe):
             # Those of the context are streams, events and modules.
             numba.cuda.current_context().memory_manager.deallocations.clear()
 
+    def on_device(self, ordinal: int) -> Any:
+        import numba.cuda
+
+        return numba.cuda.gpus[ordinal]
+
     def current_stream(self, device: str) -> int | None:
         if device != "cuda":
             return None

@@ -136,7 +136,7 @@ class Torch(Probe):
         return True  # torch has no read-only tensors (pytorch#44027)
 
     def wait(self, device: str) -> str:
-        return "torch.cuda.current_stream().synchronize()" if device == "cuda" else ""
+        return "torch.cuda.current_stream({x}.device).synchronize()" if device == "cuda" else ""
 
     def write(self, array: Any, value: int) -> Any:
         import torch
@@ -169,12 +169,18 @@ class Torch(Probe):
         step = "~x" if spec.dtype == "bool" else "x + 1"  # x + 1 would be integers
         # One kernel: no more than about a thousand wait in a queue. It takes half a millisecond for
         # each unit at 2 GHz.
-        return f"torch.cuda._sleep(work * 1_000_000)\ny = {step}"
+        sleep = "with torch.cuda.device(x.device):\n    torch.cuda._sleep(work * 1_000_000)"
+        return f"{sleep}\ny = {step}"
 
     def current_stream(self, device: str) -> int | None:
         import torch
 
         return int(torch.cuda.current_stream().cuda_stream) if device == "cuda" else None
+
+    def on_device(self, ordinal: int) -> Any:
+        import torch
+
+        return torch.cuda.device(ordinal)
 
     def on_stream(self, handle: int) -> Any:
         import torch

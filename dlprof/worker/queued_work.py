@@ -9,9 +9,9 @@ consumer's own wait serves only if there is no handle, since it may wait for mor
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -66,22 +66,42 @@ def _queue_once(queue: QueuedWork, work: int) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class StreamSide:
-    """A framework on its default stream, or on a ``stream`` that it is put on."""
+    """A framework on its default stream, or on a ``stream`` of ``gpu`` that it is put on."""
 
     probe: Probe
+    gpu: Gpu | None = None
     stream: int | None = None
 
+    @contextmanager
+    def at_home(self) -> Iterator[None]:
+        """Inside, the framework is on this side's device and stream."""
+        with self._on_device(), self._on_stream() or nullcontext():
+            yield
+
     def active(self) -> AbstractContextManager[object]:
-        """Inside, the framework is on this side's stream."""
-        context = None if self.stream is None else self.probe.on_stream(self.stream)
-        return context or nullcontext()
+        """Inside, the framework is as a user has it: moved only if it is put on a stream."""
+        return nullcontext() if self.stream is None else self.at_home()
 
-    def handle(self, device: str) -> int | None:
-        return self.probe.current_stream(device) if self.stream is None else self.stream
+    def _on_device(self) -> AbstractContextManager[object]:
+        return nullcontext() if self.gpu is None else self.probe.on_device(self.gpu.ordinal)
+
+    def _on_stream(self) -> AbstractContextManager[object] | None:
+        return None if self.stream is None else self.probe.on_stream(self.stream)
+
+    def handle(self) -> int | None:
+        """Return the stream's handle; None if the framework does not say."""
+        if self.gpu is None or self.stream is not None:
+            return self.stream
+        with self.at_home():
+            return self.probe.current_stream("cuda")
 
 
-def default_sides(subject: Subject) -> tuple[StreamSide, StreamSide]:
-    return StreamSide(subject.producer), StreamSide(subject.consumer)
+def default_sides(subject: Subject, gpu: Gpu | None) -> tuple[StreamSide, StreamSide]:
+    """Return both sides on their default streams; ``gpu`` is the device of the source."""
+    on_device = gpu is not None and subject.result_device == "cuda"
+    result_gpu = gpu.at(subject.result_ordinal) if gpu is not None and on_device else None
+    source_gpu = gpu if subject.spec.device == "cuda" else None
+    return StreamSide(subject.producer, source_gpu), StreamSide(subject.consumer, result_gpu)
 
 
 def own_sides(subject: Subject, gpu: Gpu) -> tuple[StreamSide, StreamSide] | None:
@@ -89,18 +109,21 @@ def own_sides(subject: Subject, gpu: Gpu) -> tuple[StreamSide, StreamSide] | Non
 
     A framework that converts its own arrays has one current stream for both sides.
     """
-    producer = _own_side(subject.producer, gpu)
-    if subject.producer.name == subject.consumer.name:
-        consumer = StreamSide(subject.consumer, producer.stream)
+    producer, consumer = default_sides(subject, gpu)
+    producer = _own_side(producer)
+    if subject.producer.name == subject.consumer.name and producer.gpu is consumer.gpu:
+        consumer = replace(consumer, stream=producer.stream)
     else:
-        consumer = _own_side(subject.consumer, gpu, producer.stream)
+        consumer = _own_side(consumer, producer.stream if producer.gpu is consumer.gpu else None)
     return None if producer.stream is consumer.stream is None else (producer, consumer)
 
 
-def _own_side(probe: Probe, gpu: Gpu, busy_stream: int | None = None) -> StreamSide:
-    stream = parallel_stream(gpu, probe.name, busy_stream)
-    able = stream is not None and probe.on_stream(stream) is not None
-    return StreamSide(probe, stream if able else None)
+def _own_side(side: StreamSide, busy_stream: int | None = None) -> StreamSide:
+    if side.gpu is None:
+        return side
+    stream = parallel_stream(side.gpu, side.probe.name, busy_stream)
+    able = stream is not None and side.probe.on_stream(stream) is not None
+    return replace(side, stream=stream) if able else side
 
 
 _streams: WeakKeyDictionary[Gpu, dict[str, int]] = WeakKeyDictionary()
@@ -158,12 +181,7 @@ class QueuedWork:
         self._run = statements(text, namespace, "enqueue")
         self._finish = compile_call(wait, namespace, "_y")
         self._convert = compile_call(subject.code, namespace, "x")
-        self._streams = [
-            side.handle("cuda") if gpu is not None and device == "cuda" else None
-            for side, device in zip(
-                sides, (subject.spec.device, subject.result_device), strict=True
-            )
-        ]
+        self._streams = [side.handle() for side in sides]
         self.clock = time.perf_counter_ns if gpu is None else gpu.host_ns
         self.ready = self._ready()
         self.unrelated = self._unrelated()
@@ -171,7 +189,7 @@ class QueuedWork:
     def enqueue(self, work: int) -> Any:
         """Queue ``work`` units; return the array that depends on them."""
         stream = self._streams[0]
-        with self._producer.active():
+        with self._producer.at_home():
             if self._gpu is not None and stream is not None:
                 self._gpu.spin(stream, work * SPIN_UNIT_NS)
                 work = 1
@@ -181,7 +199,7 @@ class QueuedWork:
 
     def finish(self, array: Any) -> None:
         """Wait for that array."""
-        with self._producer.active():
+        with self._producer.at_home():
             self._finish(array)
 
     def convert(self, array: Any) -> Any:
@@ -194,7 +212,7 @@ class QueuedWork:
         consumer = self._subject.consumer
         if not self._subject.import_.returns_array:
             return None
-        with self._consumer.active():
+        with self._consumer.at_home():
             return computed(self._gpu, lambda: consumer.to_numpy(result)).copy()
 
     def is_right(self, values: Any, array: Any) -> bool | None:
@@ -202,7 +220,7 @@ class QueuedWork:
         if values is None:
             return None
         producer = self._subject.producer
-        with self._producer.active():
+        with self._producer.at_home():
             expected = computed(self._gpu, lambda: producer.to_numpy(array))
         if values.shape != expected.shape or values.dtype != expected.dtype:
             return None
@@ -217,12 +235,12 @@ class QueuedWork:
         address = subject.producer.pointer(array) if subject.spec.elements else None
         if address is None or address == subject.producer.pointer(subject.source):
             return None
-        with self._producer.active():
+        with self._producer.at_home():
             subject.overwrite(array, self._gpu)
         return address
 
     def _ready(self) -> Callable[[Any], None] | None:
-        gpu, stream, subject = self._gpu, self._streams[1], self._subject
+        gpu, stream, subject = self._consumer.gpu, self._streams[1], self._subject
         if gpu is not None and stream is not None:
             event = gpu.event()
 
@@ -235,7 +253,7 @@ class QueuedWork:
             wait = compile_call(subject.wait.format(x="_r"), self._namespace, "_r")
 
             def by_consumer(result: Any) -> None:
-                with self._consumer.active():
+                with self._consumer.at_home():
                     wait(result)
 
             return by_consumer
@@ -245,12 +263,8 @@ class QueuedWork:
     def _unrelated(self) -> tuple[Unrelated, ...]:
         gpu, namespace, subject = self._gpu, self._namespace, self._subject
         if gpu is not None:
-            devices = subject.spec.device, subject.result_device
-            busy = [
-                stream
-                for stream, device in zip(self._streams, devices, strict=True)
-                if device == "cuda"
-            ]
+            sides = zip((self._producer, self._consumer), self._streams, strict=True)
+            busy = [stream for side, stream in sides if side.gpu is gpu]
             count = SEVERAL if None in busy else 1
             streams = [parallel_stream(gpu, f"unrelated work {i}", *busy) for i in range(count)]
             return tuple(partial(_queue_unrelated, gpu, stream) for stream in streams)

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.device import gpu_state
-from dlprof.device.cuda import CudaUnavailable, Gpu, open_gpu
+from dlprof.device.cuda import CudaUnavailable, Gpu, device_ordinal, open_gpu
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
 from dlprof.protocol.messages import DIAGNOSIS, FAILED_IN, FAULTY, REFUSED, words
 from dlprof.worker import inspect, memory, simulated
@@ -43,6 +43,7 @@ from dlprof.worker.instruments import (
     values,
 )
 from dlprof.worker.loading import WorkerState, load_path, read_spec
+from dlprof.worker.queued_work import default_sides
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
 from dlprof.worker.simulated import OnSimulatedDevice, compare_contents
 from dlprof.worker.subject import LoadedPath, SetupFailed, Subject
@@ -261,7 +262,9 @@ class Instruments:
         self.no_gpu = ""
         if "cuda" in (subject.spec.device, subject.result_device):
             try:
-                self.gpu = open_gpu()
+                on_device = subject.spec.device == "cuda"
+                source = subject.producer.pointer(subject.source) if on_device else None
+                self.gpu = open_gpu(device_ordinal(source) if on_device else subject.result_ordinal)
             except CudaUnavailable as reason:
                 self.no_gpu = str(reason)
 
@@ -302,8 +305,8 @@ class Instruments:
     def _device_time(self, budget: int) -> dict[str, Any]:
         if self.gpu is None:
             return {"verdict": "unknown", "reason": self.no_gpu}
-        stream = self.subject.consumer.current_stream("cuda")
-        return device_time.measure(self.subject, self.gpu, stream, budget)
+        side = default_sides(self.subject, self.gpu)[1]
+        return device_time.measure(self.subject, side.gpu or self.gpu, side.handle(), budget)
 
     def _refusal(self) -> dict[str, Any] | None:
         spec, export = self.subject.spec, self.subject.export

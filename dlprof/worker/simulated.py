@@ -17,7 +17,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from dlprof.device.cuda import LEGACY_STREAM, Gpu, is_simulated, open_gpu
+from dlprof.device.cuda import LEGACY_STREAM, Gpu, device_ordinal, is_simulated, open_gpu
 from dlprof.probes.base import DTYPES, Probe, Unsupported
 from dlprof.protocol.messages import verdict
 from dlprof.worker.memory import span
@@ -64,15 +64,17 @@ class OnSimulatedDevice(Probe):
             return NotImplemented
         if self.dtype(array) == "bool":
             pattern = bytes(byte & 1 for byte in pattern)
-        stream = self.current_stream("cuda")
+        gpu = open_gpu(device_ordinal(address))
+        with self.on_device(gpu.ordinal):
+            stream = self.current_stream("cuda")
         stream = LEGACY_STREAM if stream is None else stream
         begin, filled = address + low, min(size, PERIODS * len(pattern))
-        self.gpu.write(begin, (pattern * PERIODS)[:filled], stream)
+        gpu.write(begin, (pattern * PERIODS)[:filled], stream)
         while filled < size:
             part = min(filled, size - filled)
-            self.gpu.copy(begin + filled, begin, part, stream)
+            gpu.copy(begin + filled, begin, part, stream)
             filled += part
-        self.gpu.synchronize(stream)
+        gpu.synchronize(stream)
         return None
 
 

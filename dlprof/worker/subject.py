@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from dlprof.device.cuda import Gpu
+from dlprof.device.cuda import Gpu, device_ordinal
 from dlprof.probes.base import (
     ANY_DEVICE,
     FLAGS,
@@ -94,6 +94,8 @@ class Subject(LoadedPath):
     result_device: str
     at_boundary: bool = False
     """Whether its arrays begin at a boundary; see :meth:`Path.subject`."""
+    result_ordinal: int = 0
+    """The number of the CUDA device on which the result is."""
 
     @cached_property
     def code(self) -> str:
@@ -210,9 +212,13 @@ class Subject(LoadedPath):
         if not self.import_.returns_array:
             return self
         device = attempt(lambda: self.consumer.device(result))
-        if isinstance(device, Refusal) or device not in ANY_DEVICE or device == self.result_device:
+        if isinstance(device, Refusal) or device not in ANY_DEVICE:
             return self
-        return replace(self, result_device=device)
+        address = attempt(lambda: self.consumer.pointer(result)) if device == "cuda" else None
+        ordinal = 0 if isinstance(address, Refusal) else device_ordinal(address)
+        if (device, ordinal) == (self.result_device, self.result_ordinal):
+            return self
+        return replace(self, result_device=device, result_ordinal=ordinal)
 
     def converter(self, source: Any) -> Callable[[], Any]:
         return compile_call(self.code, {**self.namespace, "x": source})

@@ -16,6 +16,8 @@ from command_line import dlprof
 
 import dlprof as package
 from dlprof.runner.session import SIMULATED
+from dlprof.ticket.reproducer import reproducer
+from dlprof.ticket.ticket import run
 from dlprof.worker.simulated import NOT_COMPUTED
 
 pytestmark = pytest.mark.skipif(
@@ -84,9 +86,31 @@ def test_another_interpreter_gets_all_that_is_needed(tmp_path):
     assert not re.search(r"\d (ns|µs|ms)\b", found.said)
 
 
-def looked_at(tmp_path, code, setup):
+def test_a_reproducer_tells_nothing_if_its_load_is_on_another_device(session):
+    (race,) = (one for one in session.findings if one.rule == "DLP003")
+    text = reproducer(session, race).text
+    assert run(text, sys.executable, 2).verdict == "there"
+    for old, new in {
+        "with cupy.cuda.Stream(non_blocking=True):": "if True:",
+        " x = (cupy.": " cupy.cuda.Device(1).use(); x = (cupy.",
+        "with x.device:": "with cupy.cuda.Device(0):",
+        "return y": "cupy.cuda.Device(0).use(); return y",
+    }.items():
+        assert old in text
+        text = text.replace(old, new)
+    assert run(text, sys.executable, 2).verdict == "cannot tell"
+
+
+def test_work_is_queued_on_the_device_of_the_source(tmp_path):
+    names = "import cupy, numba.cuda; cupy.cuda.Device(1).use(); x = cupy.ones(64, 'float32')"
+    setup = f"{names}; cupy.cuda.Device(0).use(); host = lambda x: x.get()"
+    result = looked_at(tmp_path, "host(x)", setup, "simulated:2")
+    assert result.ordering.verdict == "host-sync"
+
+
+def looked_at(tmp_path, code, setup, device="simulated"):
     """Measure a user's own conversion."""
-    words = ("-s", setup, "--source", "x", "--device", "simulated", "--rounds", "1")
+    words = ("-s", setup, "--source", "x", "--device", device, "--rounds", "1")
     found = dlprof("time", *words, code, "-o", tmp_path / "s.json")
     assert found.code == 0, found.err
     (result,) = package.load(tmp_path / "s.json").results

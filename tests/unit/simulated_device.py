@@ -67,6 +67,7 @@ class SimulatedDevice:
 
     uuid = ""
     is_simulated = False
+    ordinal = 0
 
     def __init__(self) -> None:
         self.now_ns = 0
@@ -74,6 +75,9 @@ class SimulatedDevice:
         self._free = 0x7000_0000
         self.l2_is_cold = True
         self._streams = {LEGACY_STREAM: Stream(True), PER_THREAD_STREAM: Stream(True)}
+
+    def at(self, ordinal: int) -> "SimulatedDevice":
+        return self
 
     # The host
 

@@ -27,7 +27,7 @@ HOST_WAITS = ("host", "device")
 
 
 def queue_on_default_streams(case, device):
-    return QueuedWork(case, case.producer.enqueue(case.spec), device, default_sides(case))
+    return QueuedWork(case, case.producer.enqueue(case.spec), device, default_sides(case, device))
 
 
 def queue_for(*arguments, **options):

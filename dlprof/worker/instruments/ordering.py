@@ -79,7 +79,7 @@ def measure(subject: Subject, gpu: Gpu | None) -> dict[str, Any]:
     if text is None:
         name, device = subject.producer.name, subject.spec.device
         return verdict("synchronous", {}, f"{name} finishes its work on {device} before it returns")
-    queue = QueuedWork(subject, text, gpu, default_sides(subject))
+    queue = QueuedWork(subject, text, gpu, default_sides(subject, gpu))
     if _is_of_another_layout(subject, queue):
         return unknown(OTHER_LAYOUT)
     default = measure_queue(queue)

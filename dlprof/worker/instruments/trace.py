@@ -48,7 +48,7 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     if text is None:
         subject.wait_for(subject.convert())
     else:
-        queue = QueuedWork(subject, text, gpu, default_sides(subject))
+        queue = QueuedWork(subject, text, gpu, default_sides(subject, gpu))
         unit_ns, _ = calibrate(queue, WAITED_NS)
         work = max(1, round(QUEUE_NS / unit_ns))
         for _ in range(2):  # warm the queue and the conversion
