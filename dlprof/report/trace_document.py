@@ -45,6 +45,8 @@ UNNAMED = ("?", OTHERS)
 """Dtypes of arrays that were not looked at."""
 UNTRACED = "untraced"
 """The consumer of a capsule that no traced call took in."""
+LEAST_SLOW_BYTES, SLOW_BYTES_PER_S = 1 << 20, 100e6
+"""Copies of this much in all are slow below this speed: memory is some hundred times as fast."""
 LONG = 36
 """Characters up to which a table shows an expression; else it shows the conversion."""
 COLUMNS = (
@@ -196,6 +198,7 @@ def cut_short(trace: Trace) -> Iterator[str]:
 
 def _facts(row: TraceRow, full: bool) -> Iterator[str]:
     yield _sizes(row)
+    yield _slowness(row)
     if row.retyped:
         yield f"to {', '.join(row.retyped)}"
     if full:
@@ -230,6 +233,18 @@ def _sizes(row: TraceRow) -> str:
     return f"{' to '.join(ends)}{' each' if row.calls > 1 else ''}"
 
 
+def _slowness(row: TraceRow) -> str:
+    """Return the speed of copies far slower than memory; without first calls if there are more."""
+    took_ns, copied, first_calls = _without_waits(row), row.bytes, len({*row.processes})
+    if row.copies > first_calls:
+        took_ns -= row.first_ns
+        copied -= copied * first_calls // row.copies
+    is_slow = row.bytes >= LEAST_SLOW_BYTES and copied * 1e9 < SLOW_BYTES_PER_S * took_ns
+    if row.maybe_waits or not is_slow:
+        return ""
+    return f"slow: {significant(copied * 1e3 / took_ns, 2)} MB/s"
+
+
 def _arrays(row: TraceRow) -> str:
     """Return the most frequent dtypes and shapes."""
     texts = [
@@ -245,6 +260,8 @@ def _can_be_measured(row: TraceRow) -> bool:
     """Whether a run with the row's array can name a faster path."""
     if row.crossings or row.retyped or row.consumer in (row.producer, UNTRACED):
         return False
+    if row.producer == "list":
+        return False  # of numbers, and a run makes lists of arrays
     # A copy of a list of arrays is larger than each of them.
     largest = max((size for *_, size in row.arrays), default=0)
     return bool(row.waits or (row.copies and row.bytes <= row.copies * largest))

@@ -38,6 +38,9 @@ FIRST = "first"
 """Stands for the form of the first call."""
 VIEW, CONTAINER, OWN = map(no_array, ("memoryview", "container", "own"))
 """OWN is an array that its own framework takes in by a capsule: this converts nothing."""
+NUMBER_TYPES = (bool, int, float, complex)
+LEAST_NUMBERS_BYTES = 4096
+"""Fewer numbers are a program's constants."""
 GLOBALS = globals()
 _clock = time.perf_counter
 Outcome = tuple[int, int]
@@ -167,6 +170,8 @@ class Calls(dict[type, "Kind | None"]):
             row = self.row(frame, export.row.producer if export else kind.framework)
             source = export or Export(row, kind.address(source))
             kind, is_busy = EXPORT, source.is_busy
+        elif kind is CONTAINER and type(next(leaves(source), None)) in NUMBER_TYPES:
+            source, row = [], self.row(frame, "list")
         elif kind is CONTAINER:
             source = list(leaves(source))
             first = self[type(source[0])] if source else None
@@ -281,10 +286,15 @@ class Calls(dict[type, "Kind | None"]):
         result: Any,
         took_ns: float,
     ) -> bool:
-        """Count a call for many arrays: a copy if it copied any of them."""
+        """Count a call for many arrays: a copy if it copied any of them.
+
+        Without ``arrays`` it is a call for numbers, which count by the result.
+        """
         kinds, results = self.tracer.kinds, list(leaves(result))
         outcomes: list[Outcome | None] = []
         result_kind = kinds[type(result)]
+        if not arrays and (result_kind is None or result_kind.nbytes(result) < LEAST_NUMBERS_BYTES):
+            return False
         if len(results) == len(arrays):
             outcomes = [
                 self._outcome(row, kind, array, host, kinds[type(output)], output)
@@ -300,7 +310,7 @@ class Calls(dict[type, "Kind | None"]):
         known = [outcome for outcome in outcomes if outcome is not None]
         indices = {index for index, _ in known}
         index = COPIES if COPIES in indices else VIEWS if indices == {VIEWS} else UNKNOWN
-        first = arrays[0]
+        first = arrays[0] if arrays else result
         kind = kinds[type(first)] or CAPSULE
         key = kind.key(first)
         numbers = row.meet(key, kind.nbytes(first), kind.device(first), took_ns)

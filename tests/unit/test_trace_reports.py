@@ -72,6 +72,22 @@ def test_a_wait_adds_no_conversion_cost_and_the_next_command_is_for_the_costlies
     assert document.commands[0].startswith("dlprof run numpy torch")
 
 
+@pytest.mark.parametrize(
+    ("size_bytes", "took_ns", "said"),
+    [
+        (4 << 20, 40_000_000, ""),
+        (4 << 20, 80_000_000, "slow: 52 MB"),
+        (4 << 10, 80_000_000, ""),
+    ],
+)
+def test_a_line_that_copies_far_slower_than_memory_is_slow(size_bytes, took_ns, said):
+    # Two calls: the first one, which loads code, does not count.
+    calls = {"calls": 2, "copies": 2, "bytes": 2 * size_bytes, "first_ns": 10**9}
+    row = {**ROW, **calls, "total_ns": 10**9 + took_ns}
+    page = terminal.render(trace_document(trace_of(row, RAISED)))
+    assert said in page if said else "slow" not in page
+
+
 def test_a_trace_fits_80_columns():
     named = [{**ROW, "file": f"/p/{name}.py", "line": 125} for name in ("train", "a_long_name" * 3)]
     text = terminal.render(trace_document(trace_of(*named, SLOW, {**SLOW, "via": "torch.a.f"})), 80)

@@ -125,6 +125,20 @@ def test_a_view_has_the_start_of_its_source(source, result, views):
     assert counted(tracer) == (views, 1 - views, 0)
 
 
+@pytest.mark.parametrize("things", [[[0.5] * 64] * 64, [numpy.ones(64)] * 64])
+def test_a_list_of_numbers_or_arrays_counts_as_a_copy_of_them(things):
+    tracer = Tracer(Places(), Rows(None))
+    make(numpy.array, target("torch.tensor(x)"), tracer)(things)
+    (row,) = tracer.rows.as_dict(ended=True)["rows"]
+    assert (row["result"], row["bytes"]) == ("copy", 64 * 64 * 8)
+
+
+def test_a_few_numbers_in_a_list_are_no_conversion():
+    tracer = Tracer(Places(), Rows(None))
+    make(numpy.array, target("torch.tensor(x)"), tracer)([1.5, 2.5])
+    assert not tracer.rows.as_dict(ended=True)["rows"]
+
+
 class Foreign:
     def __init__(self, memory):
         self.memory, self.dtype, self.shape = memory, memory.dtype, memory.shape
