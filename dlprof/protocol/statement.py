@@ -26,13 +26,15 @@ STATEMENT = "statement"
 class Side:
     """One framework of a conversion. ``probe`` refers to its own probe, if it has one.
 
-    ``wait`` is source text that waits for an object of a framework without a probe.
+    ``wait`` is source text that waits for an object of a framework without a probe, and
+    ``distribution`` the package that it comes from.
     """
 
     name: str
     module: str
     probe: tuple[str, str] | None = None
     wait: str = ""
+    distribution: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,14 @@ def names(tree: ast.expr) -> list[str]:
     """Return the names that the expression reads, in their order."""
     found = sorted(_names(tree), key=lambda name: (name.lineno, name.col_offset))
     return list(dict.fromkeys(name.id for name in found))
+
+
+def called_name(text: str) -> str:
+    """Return the name that the outermost call begins with, such as ``torch``; empty for none."""
+    tree = parse(text)
+    while isinstance(tree, (ast.Call, ast.Attribute)):
+        tree = tree.func if isinstance(tree, ast.Call) else tree.value
+    return tree.id if isinstance(tree, ast.Name) else ""
 
 
 def promise(text: str) -> str | None:

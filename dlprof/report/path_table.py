@@ -9,7 +9,7 @@ from dlprof.judge import FAULTS, thresholds, with_name
 from dlprof.judge.case_view import is_too_fast_to_copy
 from dlprof.judge.safety import Level, is_open, is_unchecked
 from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, Tone
-from dlprof.report.paths import KINDS, Array, JudgedPath, path_lines, queued_work
+from dlprof.report.paths import AT_LEAST, KINDS, Array, JudgedPath, path_lines, queued_work
 from dlprof.runner.quantity import (
     MARK,
     is_wide,
@@ -220,7 +220,7 @@ def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
     measured = [path for path in array.paths if path.is_measured]
     if measured:
         lines = _first_lines(array, path_lines(measured))
-        rows = [_row(line, array.problems(line[0])) for line in lines]
+        rows = [_row(line, array.problems(line[0]) or line[0].untimed_reason) for line in lines]
     else:
         lines = [[path] for path in array.paths[:FIRST_OTHERS]]
         rows = [_row(line, line[0].reason.partition(":")[0], "dim") for line in lines]
@@ -260,6 +260,9 @@ def _first_lines(array: Array, lines: list[list[JudgedPath]]) -> list[list[Judge
 def path_marks(paths: Sequence[JudgedPath]) -> tuple[str, ...]:
     """Explain the marks of these paths in one line."""
     meanings = {
+        f"{AT_LEAST} until the call returns": any(
+            path.brief_time.startswith(AT_LEAST) for path in paths
+        ),
         f"{MARK} not certain": any(path.brief_time.startswith(MARK) for path in paths),
         "* depends on the address of the array": any(
             path.result_cell.text.endswith("*") for path in paths

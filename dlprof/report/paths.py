@@ -15,12 +15,15 @@ from dlprof.judge.case_view import CaseView, is_certain
 from dlprof.judge.cases import Cases
 from dlprof.judge.rule import SEVERITIES, Severity, read_severity
 from dlprof.judge.safety import Safety
+from dlprof.probes.generic import UNKNOWN
 from dlprof.report.document import Cell, Chart, ChartRow, Mark, Tone
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import MARK, plain_time, size_text
 from dlprof.runner.session import FindingRecord, Session, TimeMeasure, pair_text
 from dlprof.text.clean import first_line
 
+AT_LEAST = "\N{GREATER-THAN OR EQUAL TO}"
+"""Stands before the time of a call, if nothing says when its result is ready."""
 BY = "\N{MULTIPLICATION SIGN}"
 LAYOUTS = {"C": "C order", "F": "F order"}
 KINDS = ("view", "copy")
@@ -73,7 +76,14 @@ class JudgedPath:
         """Return the ready time, infinite if unknown. A kept copy has the time of a new array."""
         if self.case.new_ns is not None:
             return self.case.new_ns
-        return self.ready.median_ns if self.ready is not None else float("inf")
+        time = self.ready or self._call
+        return time.median_ns if time is not None else float("inf")
+
+    @property
+    def _call(self) -> TimeMeasure | None:
+        """Return the time of the call, if nothing says when its result is ready."""
+        result = self.case.result
+        return result.host_time if result.status == "ok" and result.ready_time is None else None
 
     @property
     def interval_ns(self) -> tuple[float, float]:
@@ -90,7 +100,7 @@ class JudgedPath:
 
     @property
     def is_timed(self) -> bool:
-        return self.ready is not None
+        return self.ready is not None or self._call is not None
 
     @property
     def is_measured(self) -> bool:
@@ -131,6 +141,8 @@ class JudgedPath:
         """Return the time in two digits, marked if another process may not repeat it."""
         if not self.is_timed:
             return ""
+        if self._call is not None:
+            return f"{AT_LEAST}{plain_time(self.cost_ns)}"
         is_own = self.is_certain and not self.case.is_cached_copy
         return ("" if is_own else MARK) + plain_time(self.cost_ns)
 
@@ -144,6 +156,11 @@ class JudgedPath:
     def problems(self) -> str:
         """Return the rules that it breaks; one that only similar paths break has a ``?``."""
         return " ".join((*self.rules, *(f"{rule}?" for rule in self.safety.suspected)))
+
+    @property
+    def untimed_reason(self) -> str:
+        """Return :attr:`reason`; empty if there is a ready time, or if no times are taken."""
+        return "" if self.case.is_measured else self.reason
 
     @property
     def reason(self) -> str:
@@ -205,11 +222,15 @@ class Array:
 
     @property
     def text(self) -> str:
-        """Return dtype and shape, layout, size and device."""
+        """Return dtype and shape, layout, size and device, without an unknown part."""
         _, shape, dtype, layout, device = self.name
-        size_bytes = self.paths[0].case.size_bytes
-        size = [size_text(size_bytes)] if size_bytes else []
-        return ", ".join([f"{dtype} {shape}", layout, *size, device])
+        case = self.paths[0].case
+        size = size_text(case.size_bytes) if case.size_bytes else ""
+        array = f"{dtype} {shape}"
+        if dtype == UNKNOWN:
+            array = f"unknown dtype {shape}" if case.result.case.shape else "unknown array"
+        parts = [array, "" if layout == UNKNOWN else layout, size, device]
+        return ", ".join(filter(None, parts))
 
 
 def session_arrays(session: Session, known: Cases | None = None) -> list[Array]:

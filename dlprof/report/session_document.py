@@ -169,7 +169,7 @@ def _answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
 def _sentence(path: JudgedPath) -> Answer:
     """Return ``numpy.asarray(x) is a view: 1.6 µs, nothing copied.``"""
     copied = {"view": "nothing copied", "copy": f"{size_text(path.case.size_bytes)} copied"}
-    parts = (path.brief_time, copied.get(path.result, ""), "" if path.is_measured else path.reason)
+    parts = (path.brief_time, copied.get(path.result, ""), path.untimed_reason)
     details = ", ".join(filter(None, parts)).rstrip(".")
     claim = f"{path.code} {WORDS.get(path.result, 'may be a view or a copy')}"
     sentence = f"{claim}: {details}." if details else f"{claim}."

@@ -389,10 +389,11 @@ class Environment(Record):
     def distributions(self, frameworks: Collection[str]) -> list[tuple[str, str]]:
         """Return name and version of each distribution that belongs to one of the frameworks."""
         libraries = self.libraries or {}
+        roots = tuple(name.partition(".")[0].lower() for name in frameworks)
         return [
             (name, version)
             for name, version in (self.packages or {}).items()
-            if libraries.get(name) in frameworks or name.startswith(tuple(frameworks))
+            if libraries.get(name) in frameworks or name.lower().startswith(roots)
         ]
 
     @property

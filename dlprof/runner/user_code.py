@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -9,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import Unmeasured, UsageError
-from dlprof.probes.base import ANY_DEVICE
+from dlprof.probes.base import ANY_DEVICE, DTYPES
+from dlprof.probes.generic import UNKNOWN
 from dlprof.protocol.statement import (
     FaultyStatement,
     Side,
@@ -24,9 +26,6 @@ from dlprof.runner.catalog import Catalog, inspect_interpreter
 from dlprof.runner.request import Axes, Request, make_request
 from dlprof.runner.schedule import Lane, finish, processors
 from dlprof.runner.worker_client import Outcome, Processes, Workers
-
-NO_CONSUMER = {"name": "unknown", "module": "builtins", "probe": None}
-"""The consumer of a statement that failed; the measurement gives the reason."""
 
 
 def check(statement: str, setup: str = "", source: str | None = None) -> None:
@@ -70,7 +69,7 @@ def request_for(
             typed, values["timeout"], probe_files, pool.forks(("forks", ()), imports)
         )
         code = _user_code(setup, found)
-        array = found["source"]
+        array = _described(found["source"], found.get("result"))
         pair = code.producer.name, code.consumer.name
         request = make_request(values, (pair,), ("time", statement))
         request = replace(
@@ -106,13 +105,27 @@ def _recognize(
     return outcomes[0].parts
 
 
+def _described(source: dict[str, Any], result: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the source; memory without a dtype is an array like the result of as many bytes."""
+    if not source["bytes"]:
+        return source
+    if result is None or result["bytes"] or _size_bytes(result) != _size_bytes(source):
+        return {**source, "dtype": UNKNOWN}
+    return {**source, "shape": result["shape"], "dtype": result["dtype"], "layout": "C"}
+
+
+def _size_bytes(array: dict[str, Any]) -> int:
+    elements: int = math.prod(array["shape"])
+    return elements * DTYPES.get(array["dtype"], 0)
+
+
 def _check(outcome: Outcome) -> None:
     fault = outcome.parts.get("fault")
     if isinstance(fault, dict):
         reason = " ".join(str(fault["reason"]).split())
         kind = UsageError if fault["exit"] == UsageError.exit_code else Unmeasured
         raise kind(reason if kind is UsageError else f"nothing could be measured: {reason}")
-    if "source" not in outcome.parts or "cut" not in outcome.parts:
+    if "source" not in outcome.parts or "called" not in outcome.parts:
         reason = str(outcome.lost or outcome.reason or outcome.status)
         raise Unmeasured(f"nothing could be measured: {reason}")
     name, device = outcome.parts["source"]["name"], outcome.parts["source"]["device"]
@@ -121,7 +134,8 @@ def _check(outcome: Outcome) -> None:
 
 
 def _user_code(setup: str, found: dict[str, Any]) -> UserCode:
-    result = found.get("result") or {"side": NO_CONSUMER, "array": False, "device": ""}
+    # The measurement gives the reason of a statement without a result.
+    result = found.get("result") or {"side": found["called"], "array": False, "device": ""}
     device = result["device"] if result["device"] in ANY_DEVICE else ""
     return UserCode(
         setup=setup,

@@ -23,12 +23,12 @@ from typing import Any
 
 from dlprof.device import gpu_state
 from dlprof.device.cuda import driver_devices, is_simulated
-from dlprof.probes import capsule
-from dlprof.probes.base import ANY_DEVICE, DTYPES, ROOTS, Probe, Protocol
+from dlprof.probes import capsule, generic
+from dlprof.probes.base import ANY_DEVICE, DTYPES, HOST_MEMORY, ROOTS, Probe, Protocol
+from dlprof.probes.generic import UNKNOWN, is_array
 from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
-from dlprof.worker import any_array, loading
-from dlprof.worker.any_array import UNKNOWN
+from dlprof.worker import loading
 from dlprof.worker.channel import Reply
 from dlprof.worker.instruments.handshake import proxy
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt
@@ -199,7 +199,6 @@ def verify(source: str, name: str) -> dict[str, Any]:
     return {"devices": devices}
 
 
-ARRAYS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
 OFFERED = (Protocol.DLPACK, Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERFACE)
 
 
@@ -247,39 +246,42 @@ def find_source(text: str, source: str | None, namespace: dict[str, Any]) -> str
     raise FaultyStatement("the statement uses no array of the setup: bind one with -s 'x = …'")
 
 
-def is_array(thing: Any) -> bool:
-    return not isinstance(thing, type) and any(any_array.has(thing, name) for name in ARRAYS)
-
-
 def describe_array(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
-    roots = [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
-    memory = any_array.metadata(thing)
+    """Describe a source or a result: its framework, else the library and the type."""
+    memory, is_bytes = generic.metadata(thing), generic.is_bytes(thing)
+    roots = [_root(kind) for kind in type(thing).__mro__]
     for root in (ROOTS.get(root, root) for root in roots):
         for source, probe in probes:
             known = _described(probe, thing) if probe.module.partition(".")[0] == root else None
             if known is not None:
                 side = {"name": probe.name, "module": probe.module, "probe": [source, probe.name]}
                 layout = memory.layout if list(memory.shape) == known["shape"] else UNKNOWN
-                return {"side": side, **known, "layout": layout}
+                return {"side": side, **known, "layout": layout, "bytes": is_bytes}
     return {
-        "side": {**_foreign_side(roots[0], probes), "wait": any_array.wait_text(thing)},
-        "shape": list(any_array.read_shape(thing)),
+        "side": {**_foreign_side(type(thing), roots[0]), "wait": generic.wait_text(thing)},
+        "shape": list(generic.read_shape(thing)),
         "dtype": memory.dtype,
         "device": memory.device,
-        "array": memory is not any_array.NOTHING,
+        "array": memory is not generic.NOTHING,
         "layout": memory.layout,
+        "bytes": is_bytes,
     }
+
+
+def _root(kind: type) -> str:
+    return str(getattr(kind, "__module__", "builtins")).partition(".")[0]
 
 
 def _described(probe: Probe, thing: Any) -> dict[str, Any] | None:
     """Describe an array by its probe; None if it is no array of the probe."""
 
     def ask() -> dict[str, Any] | None:
-        shape = probe.shape(thing)
-        if shape is None:
-            return None  # plain memory does not say what it is an array of
+        shape, dtype, device = probe.shape(thing), probe.dtype(thing), probe.device(thing)
         probe.pointer(thing)
-        dtype, device = probe.dtype(thing), probe.device(thing)
+        if shape is None and type(thing).__name__ in (probe.name, "Buffer"):
+            shape, dtype = (memoryview(thing).nbytes,), "uint8"
+        if shape is None:
+            return None
         return {"shape": list(shape), "dtype": dtype, "device": device, "array": True}
 
     known = attempt(ask)
@@ -288,12 +290,19 @@ def _described(probe: Probe, thing: Any) -> dict[str, Any] | None:
     return known if known["dtype"] in DTYPES and known["device"] in ANY_DEVICE else None
 
 
-def _foreign_side(root: str, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
-    is_plain = root == "__main__" or root in sys.stdlib_module_names
-    name = "python" if is_plain else root
-    if name in {probe.name for _, probe in probes}:
-        name = f"{name} object"  # of the framework, but no array that its probe knows
-    return {"name": name, "module": "builtins" if is_plain else root, "probe": None}
+def _foreign_side(kind: type, root: str) -> dict[str, Any]:
+    """Name an object by its type: ``memoryview``, ``h5py.Dataset``."""
+    if root in ("__main__", "builtins"):
+        return {"name": kind.__name__, "module": "builtins", "probe": None}
+    distribution = "" if root in sys.stdlib_module_names else _distribution(root)
+    name = f"{root}.{kind.__name__}"
+    return {"name": name, "module": root, "probe": None, "distribution": distribution}
+
+
+def _distribution(module: str) -> str:
+    if _installed(module):
+        return module
+    return next(iter(importlib.metadata.packages_distributions().get(module, ())), module)
 
 
 def _probes(sources: list[str]) -> Iterator[tuple[str, Probe]]:
@@ -315,6 +324,7 @@ def _convert_once(
     """Convert once. An error is left to the measurement, where it is a result."""
     reply.stage("statement")
     names = {**namespace, statement.ARRAY: namespace[source]}
+    reply.part("called", _called_side(text, namespace, probes))
     result = attempt(compile_call(statement.whole(text, source).code, names), BaseException)
     if isinstance(result, Refusal):
         return
@@ -325,6 +335,18 @@ def _convert_once(
     if protocol == Protocol.NATIVE.value:
         reply.stage("handshake")
         reply.part("protocol", _find_protocol(cut, names))
+
+
+def _called_side(
+    text: str, namespace: dict[str, Any], probes: list[tuple[str, Probe]]
+) -> dict[str, Any]:
+    """Return the framework of the function that makes the result, should it make none."""
+    module = namespace.get(statement.called_name(text))
+    root = module.__name__.partition(".")[0] if isinstance(module, types.ModuleType) else ""
+    for source, probe in probes:
+        if probe.module == ROOTS.get(root, root) and probe.name not in HOST_MEMORY:
+            return {"name": probe.name, "module": probe.module, "probe": [source, probe.name]}
+    return {"name": root or "no result", "module": "builtins", "probe": None}
 
 
 def _cut_at_export(text: str, source: str, names: dict[str, Any], producer: str) -> tuple[Cut, str]:

@@ -1,7 +1,7 @@
 """Find probes, and import the path that a request names.
 
 A source of probes is text: ``builtin``, ``synthetic``, ``file:/path/to/probe.py``, ``entry:name``,
-``code:`` and a user's own conversion, or ``step:`` and a framework that runs a model. Foreign code
+``code:`` and a user's own conversion, or ``step:`` and a framework that runs a model. Generic code
 runs here, in a worker, and never in the parent.
 """
 
@@ -18,8 +18,8 @@ from typing import Any
 from dlprof import inference
 from dlprof.probes import ALL
 from dlprof.probes.base import ANY_DEVICE, LAYOUTS, ArraySpec, Export, Import, Probe, Protocol
+from dlprof.probes.generic import Generic
 from dlprof.protocol.statement import STATEMENT, Side, UserCode, promise
-from dlprof.worker.any_array import Foreign
 from dlprof.worker.channel import Channel, Reply
 from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.simulated import adapt, admit_jax
@@ -149,7 +149,7 @@ def own_probes(own: UserCode) -> list[Probe]:
 
 
 def _own_probe(own: UserCode, side: Side) -> Probe:
-    base = type(find(*side.probe)) if side.probe else Foreign
+    base = type(find(*side.probe)) if side.probe else Generic
     protocol = Protocol(own.protocol)
     export = Export("array" if own.export == "{x}" else "export", protocol, own.export)
     import_ = Import(
@@ -174,7 +174,8 @@ def _own_probe(own: UserCode, side: Side) -> Probe:
         "create": lambda _self, _spec: created,
     }
     if side.probe is None:
-        members |= {"distributions": (side.module,), "wait_text": side.wait}
+        distributions = (side.distribution,) if side.distribution else ()
+        members |= {"distributions": distributions, "wait_text": side.wait}
     probe: Probe = type(f"Own{base.__name__}", (OneArray, base), members)()
     return probe
 

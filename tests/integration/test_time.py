@@ -69,7 +69,7 @@ def test_the_frameworks_of_a_conversion_through_a_capsule_are_told_apart(timed):
 
 def test_an_object_of_no_known_framework_is_taken_at_its_word(timed):
     result, _ = timed("numpy.asarray(b)", BOX, "--quick")
-    assert pair(result) == ("python", "numpy")
+    assert pair(result) == ("Box", "numpy")
     assert result["case"]["dtype"] == "float64"
     assert verdicts(result, "ownership", "values") == {"ownership": "view", "values": "ok"}
 
@@ -80,6 +80,22 @@ def test_what_cannot_be_told_is_unknown_with_its_reason(timed):
     for name in ("ownership", "values", "ordering", "peak_memory", "early_write", "lifetime"):
         assert result[name]["verdict"] == "unknown", name
         assert result[name]["evidence"]["reason"], name
+
+
+def test_bytes_are_an_array_of_the_dtype_of_the_result(timed):
+    statement = "torch.frombuffer(x, dtype=torch.float32)"
+    result, _ = timed(statement, "import torch; x = memoryview(bytearray(64))", "--no-diagnose")
+    assert pair(result) == ("memoryview", "torch")
+    assert (result["case"]["dtype"], result["case"]["shape"]) == ("float32", [16])
+    assert result["ownership"]["verdict"] == "view"
+
+
+def test_the_time_of_a_call_is_shown_if_nothing_says_when_its_result_is_ready(timed):
+    setup = "import numpy; x = numpy.ones(3)\nclass Opaque:\n    def __init__(self, x): self.x = x"
+    result, done = timed("Opaque(x)", f"{setup}\nOpaque.__module__ = 'opaque'", "--no-diagnose")
+    assert pair(result) == ("numpy", "opaque.Opaque")
+    assert "nothing says when opaque.Opaque is ready" in done.out
+    assert "≥" in done.out
 
 
 def test_a_statement_that_changes_a_setting_is_told(timed):
@@ -93,12 +109,15 @@ def test_a_statement_that_changes_a_setting_is_told(timed):
 
 
 @pytest.mark.parametrize(
-    ("statement", "status"),
-    [("numpy.nope(x)", "unsupported"), ("os.abort() or x", "crashed")],
+    ("statement", "status", "framework"),
+    [("numpy.nope(x)", "unsupported", "numpy"), ("os.abort() or x", "crashed", "no result")],
 )
-def test_a_statement_that_fails_or_ends_the_process_is_a_result(timed, statement, status):
+def test_a_statement_that_fails_or_ends_the_process_is_a_result(
+    timed, statement, status, framework
+):
     setup = "import os, numpy; x = numpy.ones(3)"
     result, done = timed(statement, setup, "--quick", code=4)
+    assert pair(result) == ("numpy", framework)
     assert result["status"] == status
     assert result["reason"] in done.sentence()
 

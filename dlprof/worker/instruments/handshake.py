@@ -16,8 +16,8 @@ from typing import Any
 
 from dlprof.probes import capsule
 from dlprof.probes.base import BITS, FLAGS, Protocol, written
+from dlprof.probes.generic import has
 from dlprof.protocol.messages import ASKED_OTHERWISE, IMPORTED_OTHERWISE, words
-from dlprof.worker.any_array import has
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
 from dlprof.worker.subject import Subject

@@ -16,8 +16,8 @@ import time
 from dataclasses import asdict, replace
 from typing import Any
 
+from dlprof.probes.generic import Generic
 from dlprof.worker import timer
-from dlprof.worker.any_array import Foreign
 from dlprof.worker.subject import Subject
 from dlprof.worker.turns import Turns
 
@@ -74,7 +74,7 @@ def ready_time(
     subject: Subject, budget_ns: int, turns: Turns | None = None
 ) -> dict[str, Any] | None:
     """Time until the result's values are there: the consumer's wait stands in the loop."""
-    if isinstance(subject.consumer, Foreign) and not subject.import_.returns_array:
+    if isinstance(subject.consumer, Generic) and not subject.wait:
         subject.consumer.check_ready(subject.convert())
     if not subject.wait:
         return None

@@ -26,9 +26,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dlprof.probes.base import ArraySpec, Probe, Unsupported
+from dlprof.probes.generic import UNKNOWN
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
-from dlprof.worker.any_array import UNKNOWN
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 
@@ -64,8 +64,8 @@ def measure(subject: Subject) -> dict[str, Any]:
     subject.wait_for(result)
     pairs: dict[str, list[Any]] = {
         # Plain memory has neither. The import says what was asked for.
-        "shape": [_lengths(producer, source, spec.shape), _lengths(consumer, result)],
-        "dtype": [producer.dtype(source) or spec.dtype, consumer.dtype(result)],
+        "shape": [_lengths(producer, source, spec.shape), _lengths(consumer, result, spec.shape)],
+        "dtype": [producer.dtype(source) or spec.dtype, consumer.dtype(result) or spec.dtype],
     }
     if UNKNOWN in pairs["dtype"]:
         return _judge_dtypes(source, result)

@@ -1,10 +1,13 @@
 """Objects without a probe, identified by their own protocols."""
 
+import array
+import ctypes
+
 import numpy
 import pytest
 
 from dlprof.probes.base import Unsupported
-from dlprof.worker.any_array import NOTHING, Foreign, metadata, wait_text
+from dlprof.probes.generic import NOTHING, Generic, metadata, wait_text
 
 
 class Box:
@@ -31,7 +34,7 @@ class Refuses:
         raise BufferError("no")
 
 
-class Other(Foreign):
+class Other(Generic):
     name = "other"
     module = "builtins"
 
@@ -81,3 +84,46 @@ def test_an_object_without_a_protocol_is_unknown(thing):
 )
 def test_the_layout_follows_from_the_strides(array, word):
     assert metadata(array).layout == word
+
+
+class Values:
+    """A class with ``__array__`` alone."""
+
+    def __init__(self, make):
+        self.make = make
+
+    def __array__(self, dtype=None, copy=None):
+        return self.make()
+
+
+def test_an_object_that_gives_out_its_own_memory_has_its_address():
+    found = metadata(Values(lambda: ARRAY))
+    assert (found.shape, found.dtype, found.address) == ((3, 4), "float32", ARRAY.ctypes.data)
+    assert found.layout == "C"
+
+
+def test_an_object_that_is_copied_by_each_conversion_has_values_and_no_address():
+    thing = Values(ARRAY.copy)
+    found = metadata(thing)
+    assert (found.shape, found.dtype, found.address) == ((3, 4), "float32", None)
+    assert found.layout == "unknown"
+    assert Other().to_numpy(thing).tolist() == ARRAY.tolist()
+    assert wait_text(thing) == ""  # its values may be made when they are read
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [(ctypes.c_double * 6)(*range(6)), array.array("d", range(6))],
+    ids=["ctypes", "array"],
+)
+def test_the_buffer_protocol_gives_the_dtype(thing):
+    found = metadata(thing)
+    assert (found.shape, found.dtype, found.writable) == ((6,), "float64", True)
+    assert found.address == numpy.asarray(thing).ctypes.data
+    assert Other().shape(thing) == (6,)
+
+
+@pytest.mark.parametrize("thing", [b"abcd", memoryview(bytearray(4))], ids=["bytes", "view"])
+def test_bytes_have_neither_shape_nor_dtype(thing):
+    assert (Other().shape(thing), Other().dtype(thing)) == (None, None)
+    assert Other().to_numpy(thing).tobytes() == bytes(thing)

@@ -1,0 +1,255 @@
+"""Any object that is an array by protocol, of a library without a probe.
+
+The protocols are ``__cuda_array_interface__``, ``__array_interface__``, ``__dlpack__``, the buffer
+protocol, ``__array__`` and ``__arrow_c_array__``. They tell address, shape, dtype and values.
+Instruments that need more answer ``unknown``.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, TypeVar
+
+from dlprof.probes import capsule
+from dlprof.probes.base import ANY_DEVICE, DTYPES, ArraySpec, Probe, Unsupported
+
+Answer = TypeVar("Answer")
+UNKNOWN = "unknown"
+_KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
+INTERFACES = {"__cuda_array_interface__": "cuda", "__array_interface__": "cpu"}
+CONVERTED = ("__array__", "__arrow_c_array__")
+"""Protocols of objects that NumPy converts: their values may be elsewhere, as in a file."""
+PROTOCOLS = (*INTERFACES, "__dlpack__", *CONVERTED)
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The memory of an object; ``strides`` in elements, None for contiguous."""
+
+    address: int | None
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    strides: tuple[int, ...] | None = None
+    writable: bool | None = None
+
+    @property
+    def layout(self) -> str:
+        """The layout in memory; ``unknown`` without an address."""
+        if 0 in self.shape:
+            return "C"
+        if self.address is None:
+            return UNKNOWN
+        if self.strides is None:
+            return "C"
+        axes = [axis for axis in zip(self.shape, self.strides, strict=False) if axis[0] > 1]
+        if _is_dense(reversed(axes)):
+            return "C"
+        if _is_dense(axes):
+            return "F"
+        return "broadcast" if any(stride == 0 for _, stride in axes) else "strided"
+
+
+NOTHING = Metadata(None, (), UNKNOWN, "cpu")
+
+
+def metadata(thing: Any) -> Metadata:
+    """Read the array protocols of ``thing``; :data:`NOTHING` for an object without one.
+
+    An object that NumPy converts has an address if two conversions have the same one: it gives out
+    memory that it holds. Otherwise each conversion is a copy.
+    """
+    if isinstance(thing, type):
+        return NOTHING
+    for name, device in INTERFACES.items():
+        interface = _answer(partial(getattr, thing, name))
+        if isinstance(interface, Mapping):
+            return _interface_metadata(interface, device)
+    contents = _answer(lambda: capsule.read(thing.__dlpack__()))
+    if contents is not None:
+        return Metadata(
+            contents.address or None,
+            contents.shape,
+            contents.dtype if contents.dtype in DTYPES else UNKNOWN,
+            contents.device.partition(":")[0],
+            contents.strides,
+            "read_only" not in contents.flags if contents.version else None,
+        )
+    array = _answer(lambda: as_numpy(thing))
+    if array is None:
+        return NOTHING
+    found = _interface_metadata(array.__array_interface__, "cpu")
+    again = _answer(lambda: as_numpy(thing))
+    is_held = (
+        again is not None
+        and again.__array_interface__["data"] == (array.__array_interface__["data"])
+    )
+    return found if is_held else Metadata(None, found.shape, found.dtype, "cpu", found.strides)
+
+
+def as_numpy(thing: Any) -> Any:
+    """Return the values as a ``numpy.ndarray``: of the buffer protocol, else by ``__array__``.
+
+    Raises :class:`Unsupported` for an object without either, and what the object raises.
+    """
+    import numpy
+
+    view = _answer(lambda: memoryview(thing))
+    if view is not None:
+        return numpy.asarray(view)
+    if has(thing, "__array__"):
+        return numpy.asarray(thing)
+    if has(thing, "__arrow_c_array__"):
+        import pyarrow
+
+        return pyarrow.array(thing).to_numpy(zero_copy_only=False)
+    raise Unsupported(f"dlprof cannot read the values of a {type(thing).__name__}")
+
+
+def read_shape(thing: Any) -> tuple[int, ...]:
+    """Read the shape by an array protocol, else from ``shape``; empty if neither tells."""
+    found = metadata(thing)
+    if found is not NOTHING or isinstance(thing, type):
+        return found.shape
+    shape = _answer(lambda: tuple(map(operator.index, thing.shape))) or ()
+    return () if min(shape, default=0) < 0 else shape
+
+
+def has(thing: Any, name: str) -> bool:
+    """Whether it has the attribute, or an attribute that raises an error of its own."""
+    try:
+        return _answer(lambda: getattr(thing, name) is not None, AttributeError) is not False
+    except AttributeError:
+        return False
+
+
+def is_bytes(thing: Any) -> bool:
+    """Whether it is memory without a dtype, such as ``bytes``: the consumer says what is in it."""
+    view = _answer(lambda: memoryview(thing))
+    is_plain = view is not None and view.format in ("B", "b", "c") and view.ndim == 1
+    return is_plain and not any(has(thing, name) for name in PROTOCOLS)
+
+
+def is_array(thing: Any) -> bool:
+    if isinstance(thing, (type, str)):
+        return False
+    return any(has(thing, name) for name in PROTOCOLS) or (
+        _answer(lambda: memoryview(thing)) is not None
+    )
+
+
+def wait_text(thing: Any) -> str:
+    """Return source text that waits until the values of such an object ``{x}`` are there.
+
+    The protocols promise that host memory can be read once they have answered. Empty for an object
+    whose values may be made when they are read.
+    """
+    found = metadata(thing)
+    if found is NOTHING or (found.address is None and not has(thing, "__array_interface__")):
+        return ""
+    if found.device != "cpu":
+        return "_device_wait()"
+    for name, text in _WAITS.items():
+        if has(thing, name):
+            return text
+    return "_numpy_array({x})"
+
+
+_WAITS = {"__array_interface__": "{x}.__array_interface__", "__dlpack__": "{x}.__dlpack__()"}
+
+
+def _answer(ask: Callable[[], Answer], leave: tuple[type[Exception], ...] | Any = ()) -> Any:
+    """Return the answer; None if the object raises. Objects of unknown libraries raise any error.
+
+    Errors of the type ``leave`` are raised.
+    """
+    try:
+        return ask()
+    except leave:
+        raise
+    except Exception:  # noqa: BLE001 - see above
+        return None
+
+
+def _is_dense(axes: Any) -> bool:
+    expected = 1
+    for length, stride in axes:
+        if stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+def _interface_metadata(interface: Mapping[str, Any], device: str) -> Metadata:
+    kind, digits = interface["typestr"][1], interface["typestr"][2:]
+    size = int(digits) if digits.isdigit() else 0  # objects have no size, and times have a unit
+    dtype = _KINDS.get(kind, "") + ("" if kind == "b" else str(8 * size))
+    data, strides = interface.get("data"), interface.get("strides")
+    whole = size and all(stride % size == 0 for stride in strides or ())
+    return Metadata(
+        int(data[0]) or None if isinstance(data, tuple) else None,
+        tuple(interface["shape"]),
+        dtype if dtype in DTYPES else UNKNOWN,
+        device,
+        # No dense array has strides that are not a whole number of elements.
+        strides and tuple(stride // size if whole else -1 for stride in strides),
+        not data[1] if isinstance(data, tuple) else None,
+    )
+
+
+class Generic(Probe):
+    devices = ANY_DEVICE
+    setup = (
+        "from dlprof.probes.generic import as_numpy as _numpy_array, device_wait as _device_wait"
+    )
+    wait_text: ClassVar[str] = ""
+    """The answer of :func:`wait_text` for the object."""
+
+    def pointer(self, array: Any) -> int | None:
+        return metadata(array).address
+
+    def shape(self, array: Any) -> tuple[int, ...] | None:
+        return None if is_bytes(array) else read_shape(array)
+
+    def dtype(self, array: Any) -> str | None:
+        return None if is_bytes(array) else metadata(array).dtype
+
+    def device(self, array: Any) -> str:
+        return metadata(array).device
+
+    def writable(self, array: Any) -> bool | None:
+        return metadata(array).writable
+
+    def to_numpy(self, array: Any) -> Any:
+        import numpy
+
+        if is_bytes(array):
+            return numpy.frombuffer(array, dtype="uint8")
+        if metadata(array).device != "cpu":
+            raise Unsupported(f"dlprof cannot read the values of a {type(array).__name__}")
+        if has(array, "__dlpack__") and not has(array, "__array__"):
+            return numpy.from_dlpack(array).copy()
+        return numpy.array(array if has(array, "__array_interface__") else as_numpy(array))
+
+    def wait(self, device: str) -> str:
+        return self.wait_text
+
+    def enqueue(self, spec: ArraySpec) -> str | None:
+        raise Unsupported(f"dlprof cannot queue work for {self.name}")
+
+    def check_ready(self, result: Any) -> None:
+        """Raise :class:`Unsupported` if nothing says whether a result is complete."""
+        kind = type(result)
+        if kind.__module__ != "builtins":
+            name = f"{kind.__module__}.{kind.__qualname__}"
+            raise Unsupported(f"nothing says when {name} is ready")
+
+
+def device_wait() -> None:
+    """Wait for all work of the CUDA device: the object's stream is unknown."""
+    from dlprof.device.cuda import open_gpu
+
+    open_gpu().synchronize_device()
