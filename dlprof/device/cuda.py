@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import statistics
 import time
 import uuid
 from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
+from enum import Enum
 from typing import Any
 
 LEGACY_STREAM = 1
 PER_THREAD_STREAM = 2
 
+SIMULATED_DEVICES = "DLPROF_SIMULATED_DEVICES"
+"""The driver's own variable: a process that has it runs on the simulated driver."""
+DEVICE_FILE = "/dev/nvidia0"
 SIMULATED_UUID = b"dlprof-simulate"
 """Begins the identity of a simulated device; the last byte is the device's number."""
 
@@ -73,6 +78,16 @@ class CudaUnavailable(Exception):
 
 class CudaError(Exception):
     """A driver call failed; the message holds the call's error name."""
+
+
+class Gate(Enum):
+    """The gate of a simulated device, which holds up a kernel and all that depends on it.
+
+    ``WAITED`` is open because the thread that closed it waited for work behind it, ``LIMIT``
+    because its time was over.
+    """
+
+    OPEN, ARMED, CLOSED, WAITED, LIMIT = range(5)
 
 
 class Gpu:
@@ -198,6 +213,16 @@ class Gpu:
         self._copy("cuMemcpyHtoDAsync_v2", c_uint64(address), buffer, len(data), stream)
         self.synchronize(stream)
 
+    def close_gate(self, limit_ns: int) -> None:
+        """Hold up the next kernel on a simulated device, at most so long."""
+        self._driver.dlprofSimulatedArm(c_uint64(limit_ns))
+
+    def gate(self) -> Gate:
+        return Gate(self._driver.dlprofSimulatedGate())
+
+    def open_gate(self) -> None:
+        self._driver.dlprofSimulatedOpen()
+
     def uncomputed_reads(self) -> int:
         """Count the copies to the host that read what a simulated device did not compute."""
         return int(self._driver.dlprofSimulatedPoisonReads()) if self.is_simulated else 0
@@ -300,6 +325,16 @@ def _opened(ordinal: int) -> Gpu | CudaUnavailable:
         return Gpu(ordinal)
     except (CudaError, AttributeError) as error:  # the driver lacks a function
         return CudaUnavailable(f"the CUDA device cannot be used: {error}")
+
+
+def admit_jax() -> None:
+    """Let JAX find a device file: it looks for one before it asks the driver.
+
+    The place is ``has_visible_nvidia_gpu`` of ``jax/_src/hardware_utils.py``, seen in JAX 0.10.2.
+    """
+    exists = os.path.exists
+    if SIMULATED_DEVICES in os.environ:
+        os.path.exists = lambda path: path == DEVICE_FILE or exists(path)
 
 
 def device_ordinal(address: int | None) -> int:

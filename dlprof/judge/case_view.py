@@ -217,10 +217,14 @@ class CaseView:
     @property
     def is_ordered_by_default(self) -> bool:
         """Whether the case is ordered on the default streams."""
+        return self.ordering_runs.get("default") in ("stream-ordered", *WAITS)
+
+    @property
+    def ordering_runs(self) -> dict[str, object]:
+        """The order on each setting of streams."""
         ordering = self.result.ordering
         runs = (ordering.evidence.by_streams if ordering is not None else None) or {}
-        default = runs.get("default")
-        return isinstance(default, dict) and default.get("verdict") in ("stream-ordered", *WAITS)
+        return {name: run.get("verdict") for name, run in runs.items() if isinstance(run, dict)}
 
     @property
     def is_synchronous(self) -> bool:
@@ -332,14 +336,11 @@ class CaseView:
 
     @property
     def share(self) -> float | None:
-        """The share of the queue that the call took; by all queues on a simulated device."""
-        if self._loaded is None:
-            return None
-        fit = self.result.ordering.evidence.host if self.result.ordering else None
-        if not self.result.untimed or fit is None or fit.slope is None or fit.interval is None:
-            return min(self._loaded[0] / self._loaded[1], 1.0)
-        is_all = fit.interval[0] <= 1 <= fit.interval[1]
-        return 1.0 if is_all else min(max(fit.slope, 0.0), 1.0)
+        """The share of the queue that the call took."""
+        ordering = self.result.ordering
+        if ordering is not None and ordering.evidence.recorded:  # it waits, or it does not
+            return 1.0 if self.waits_for else 0.0
+        return min(self._loaded[0] / self._loaded[1], 1.0) if self._loaded else None
 
     @property
     def waits_for_all(self) -> bool:

@@ -91,8 +91,7 @@ def has_gap(case: CaseView, name: str) -> bool:
         is_unknown = word == "unknown" and not evidence.moot and name != "alignment"
         if is_unknown or evidence.lost:
             return True
-    streams = (verdict.evidence.by_streams or {}).get("own streams") if name == "ordering" else None
-    if isinstance(streams, dict) and streams.get("verdict") == "unknown":
+    if name == "ordering" and "unknown" in case.ordering_runs.values():
         return True
     return verdict.verdict == VARIES and name in ("lifetime", "ordering")
 

@@ -23,6 +23,8 @@ ORDERED = (
     f" if it can order streams ({EXPORT}, `stream`)."
 )
 WAITS_FOR = {"host-sync": "the work queued on x", "device-sync": "other work of the device"}
+MOVED = {"own streams": "xy", "the producer's own stream": "x", "the consumer's own stream": "y"}
+"""The sides that a setting of streams puts on a stream of their own."""
 SIDE_STREAM_WORK = "work on x that is queued on a non-blocking stream"
 RACE = ("ordering", "unordered")
 
@@ -117,9 +119,10 @@ def _queue(subject: Subject, behind: str, verdict: str) -> str:
 
 def _on_streams(subject: Subject, body: str) -> str:
     """Return the body with each framework on its own stream, if it was found so."""
-    if subject.finding.evidence.get("streams") != "own streams":
+    moved = MOVED.get(str(subject.finding.evidence.get("streams")), "")
+    if not moved:
         return body
-    sides = [name for name in "xy" if subject.has("own_stream", name)] or ["x"]
+    sides = [name for name in moved if subject.has("own_stream", name)] or ["x"]
     streams = [subject.idiom("own_stream", name) for name in sides]
     return f"with {', '.join(dict.fromkeys(streams))}:\n{inside(body)}"
 
@@ -311,7 +314,7 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
                 "waits": worst.waits_for,
             },
             brief="A reader can see wrong values.",
-            more=f"Behind queued work, {observation}.{waits}",
+            more=f"Behind queued work, {observation}.{waits}{_settings(worst)}",
             advice=_ordered_advice(cases, group[0]),
             look=RACE,
         )
@@ -320,6 +323,22 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
 def _race(case: CaseView) -> tuple[object, ...]:
     raced = case.with_verdict(*RACE)
     return (case.pair, raced.waits_for, raced.is_ordered_by_default) if case.is_unordered else ()
+
+
+def _settings(case: CaseView) -> str:
+    """Return a sentence that says on which streams a case is ordered, if not on none."""
+    runs = case.ordering_runs
+    ordered, racing = (
+        [
+            name if name != "default" else "default streams"
+            for name, word in runs.items()
+            if word in words
+        ]
+        for words in (("stream-ordered", *WAITS), ("unordered",))
+    )
+    if not ordered or not racing:
+        return ""
+    return f" Ordered on: {', '.join(ordered)}. Not ordered on: {', '.join(racing)}."
 
 
 def _read_wrong(case: CaseView) -> bool:

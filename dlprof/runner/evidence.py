@@ -192,6 +192,8 @@ class Ordering(Evidence):
     host: Maybe[Fit] = None
     ready: Maybe[Fit] = None
     values_right: Maybe[Flag] = None
+    recorded: Maybe[Flag] = None
+    """Whether the record of a simulated device decides, and no times."""
     loaded: Maybe[Loaded] = None
     waits: Maybe[Literal["host-sync", "device-sync"]] = None
     """The wait of an ``unordered`` call, if it has one."""

@@ -791,8 +791,8 @@ API cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t
         dladdr((void *)&cuInit, &info);
         own = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     }
-    if (!strcmp(name, "cuGetProcAddress")) {
-        name = "cuGetProcAddress_v2"; /* the first version has one parameter less */
+    if (!strcmp(name, "cuGetProcAddress") && version >= 12000) {
+        name = "cuGetProcAddress_v2"; /* the version before CUDA 12 has one parameter less */
     }
     char of_thread[128]; /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
     snprintf(of_thread, sizeof of_thread, "%s_ptsz", name);

@@ -541,7 +541,7 @@ static int queue_kernel(struct kernel *kernel, void *handle, void **values, void
     }
     size_t used = sizeof *launch + launch->pointer_count * sizeof *launch->pointers;
     launch = realloc(launch, used);
-    submit(stream, perform_kernel, launch);
+    submit_kernel(stream, perform_kernel, launch);
     return SUCCESS;
 }
 

@@ -10,6 +10,15 @@
 
 enum { OK = 0, INVALID = 2, UNSUPPORTED = 3, ABSENT = 6, TOO_SMALL = 7 };
 
+struct fabric {
+    unsigned version;
+    unsigned char cluster[16];
+    int status;
+    unsigned clique;
+    unsigned char state;
+    unsigned health;
+};
+
 static char handles[MOST_DEVICES]; /* a device's handle is the address of its place */
 
 static unsigned devices(void)
@@ -70,9 +79,15 @@ API nvmlDeviceGetUUID(const char *device, char *uuid, unsigned room)
 API nvmlDeviceGetCurrPcieLinkGeneration(const char *device, unsigned *value) { return *value = 4, OK; }
 API nvmlDeviceGetCurrPcieLinkWidth(const char *device, unsigned *value) { return *value = 16, OK; }
 
+/* nvmlGpuFabricInfo_v2_t. JAX 0.6.0 aborts unless this succeeds; 0 is "no fabric". */
+API nvmlDeviceGetGpuFabricInfoV(const char *device, struct fabric *told)
+{
+    *told = (struct fabric){.version = told->version, .status = UNSUPPORTED};
+    return OK;
+}
+
 #define UNKNOWN_HERE(name) API name(void) { return UNSUPPORTED; }
 UNKNOWN_HERE(nvmlDeviceGetComputeRunningProcesses)
-UNKNOWN_HERE(nvmlDeviceGetGpuFabricInfoV)
 UNKNOWN_HERE(nvmlDeviceGetNvLinkState)
 UNKNOWN_HERE(nvmlDeviceGetNvLinkRemotePciInfo_v2)
 UNKNOWN_HERE(nvmlDeviceGetNvLinkRemoteDeviceType)

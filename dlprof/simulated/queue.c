@@ -17,7 +17,7 @@ struct work {
     size_t waiting_count, waiting_room;
     int missing;            /* work that must be done first */
     int references;         /* of the queue, the stream's last place, and events */
-    bool is_done;
+    bool is_done, is_behind; /* the gate, so that it is not done while the gate is closed */
     uint64_t number;        /* in the order of all work */
     uint64_t done_ns;
 };
@@ -79,6 +79,7 @@ static void depend(struct work *work, struct work *first)
     }
     first->waiting[first->waiting_count++] = work;
     work->missing++;
+    work->is_behind |= first->is_behind;
 }
 
 /* The lock is held. */
@@ -193,6 +194,7 @@ static struct work *enqueue(struct stream *stream, action *perform, void *argume
         depend(work, legacy->last);
     }
     depend(work, stream->device->barrier);
+    work->is_behind |= stream->last && !stream->last->is_done && stream->last->is_behind;
     release(stream->last);
     stream->last = work;
     if (stream->tail) {
@@ -211,11 +213,71 @@ static struct work *enqueue(struct stream *stream, action *perform, void *argume
     return work;
 }
 
+/* --- The gate: a kernel that is done when the host waits for it, or after a time limit ------- */
+
+enum gate_state { OPEN, ARMED, CLOSED, OPENED_BY_WAIT, OPENED_BY_LIMIT };
+
+static struct {
+    enum gate_state state;
+    pthread_t thread;
+    uint64_t limit_ns;
+} gate;
+
+static void hold(void *argument)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    pthread_mutex_lock(&lock);
+    uint64_t end_ns = (uint64_t)end.tv_nsec + gate.limit_ns;
+    end.tv_sec += (time_t)(end_ns / 1000000000u), end.tv_nsec = (long)(end_ns % 1000000000u);
+    while (gate.state == CLOSED) {
+        if (pthread_cond_timedwait(&finished, &lock, &end) && gate.state == CLOSED) {
+            gate.state = OPENED_BY_LIMIT;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* The next kernel of any thread stands behind the gate. A wait of the calling thread opens it. */
+EXPORTED void dlprofSimulatedArm(uint64_t limit_ns)
+{
+    LOCK(lock);
+    gate.state = ARMED, gate.thread = pthread_self(), gate.limit_ns = limit_ns;
+}
+
+EXPORTED int dlprofSimulatedGate(void)
+{
+    LOCK(lock);
+    return gate.state;
+}
+
+EXPORTED void dlprofSimulatedOpen(void)
+{
+    LOCK(lock);
+    gate.state = OPEN;
+    pthread_cond_broadcast(&finished);
+}
+
+void submit_kernel(struct stream *stream, action *perform, void *argument)
+{
+    LOCK(lock);
+    if (gate.state == ARMED) {
+        gate.state = CLOSED;
+        struct work *held = enqueue(stream, hold, NULL);
+        held->is_behind = true;
+    }
+    enqueue(stream, perform, argument);
+}
+
 /* The lock is held; it is released while the host waits. */
 static void wait_for(struct work *work)
 {
     if (!work || work->is_done) {
         return;
+    }
+    if (work->is_behind && gate.state == CLOSED && pthread_equal(gate.thread, pthread_self())) {
+        gate.state = OPENED_BY_WAIT;
+        pthread_cond_broadcast(&finished);
     }
     work->references++;
     waiting_hosts++;

@@ -46,7 +46,9 @@ size_t streams_left(void);
 
 /* Queues an action; a null action is a mark that only has a place in the order. */
 void submit(struct stream *stream, action *perform, void *argument);
-/* The same, and waits on the host until it is performed. */
+/* The same, behind the gate if that is armed. */
+void submit_kernel(struct stream *stream, action *perform, void *argument);
+/* The same as submit, and waits on the host until it is performed. */
 void submit_and_wait(struct stream *stream, action *perform, void *argument);
 
 /* Work of these devices, up to a null, that is queued from now on runs after all that is queued now. */

@@ -12,12 +12,14 @@ import sys
 
 # Where dlprof may be found only in the working folder.
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120 - few imports
+from dlprof.device.cuda import admit_jax
 from dlprof.tracer import program
 
 sys.path.pop()
 
 
 def main() -> None:
+    admit_jax()
     text, *words = sys.argv[1:]
     options = json.loads(text)
     program.start(options["folder"], tuple(options["include"]), options["events"])

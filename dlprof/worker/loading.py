@@ -22,7 +22,7 @@ from dlprof.probes.generic import Generic
 from dlprof.protocol.statement import STATEMENT, Side, UserCode, promise
 from dlprof.worker.channel import Channel, Reply
 from dlprof.worker.refusal import FaultyProbe
-from dlprof.worker.simulated import adapt, admit_jax
+from dlprof.worker.simulated import adapt
 from dlprof.worker.source_text import check_code, check_text, need
 from dlprof.worker.subject import FailedImports, LoadedPath, OneArray, run_setups
 
@@ -55,8 +55,6 @@ def load(source: str) -> list[Probe]:
 def find(source: str, name: str) -> Probe:
     for probe in load(source):
         if probe.name == name:
-            if name == "jax":
-                admit_jax()
             return probe
     raise FaultyProbe(f"{source} has no probe named {name}")
 

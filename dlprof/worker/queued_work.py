@@ -96,6 +96,9 @@ class StreamSide:
             return self.probe.current_stream("cuda")
 
 
+OWN_STREAMS = "own streams"
+
+
 def default_sides(subject: Subject, gpu: Gpu | None) -> tuple[StreamSide, StreamSide]:
     """Return both sides on their default streams; ``gpu`` is the device of the source."""
     on_device = gpu is not None and subject.result_device == "cuda"
@@ -104,8 +107,8 @@ def default_sides(subject: Subject, gpu: Gpu | None) -> tuple[StreamSide, Stream
     return StreamSide(subject.producer, source_gpu), StreamSide(subject.consumer, result_gpu)
 
 
-def own_sides(subject: Subject, gpu: Gpu) -> tuple[StreamSide, StreamSide] | None:
-    """Put producer and consumer on a non-blocking stream each; None if neither can be put on one.
+def moved_sides(subject: Subject, gpu: Gpu) -> dict[str, tuple[StreamSide, StreamSide]]:
+    """Put producer and consumer on a non-blocking stream each, then each of them alone.
 
     A framework that converts its own arrays has one current stream for both sides.
     """
@@ -115,7 +118,15 @@ def own_sides(subject: Subject, gpu: Gpu) -> tuple[StreamSide, StreamSide] | Non
         consumer = replace(consumer, stream=producer.stream)
     else:
         consumer = _own_side(consumer, producer.stream if producer.gpu is consumer.gpu else None)
-    return None if producer.stream is consumer.stream is None else (producer, consumer)
+    sides = producer, consumer
+    own = [side.stream is not None for side in sides]
+    if not any(own):
+        return {}
+    found = {OWN_STREAMS: sides}
+    if all(own) and producer.stream != consumer.stream:
+        found["the producer's own stream"] = producer, replace(consumer, stream=None)
+        found["the consumer's own stream"] = replace(producer, stream=None), consumer
+    return found
 
 
 def _own_side(side: StreamSide, busy_stream: int | None = None) -> StreamSide:
@@ -140,6 +151,8 @@ def parallel_stream(gpu: Gpu, use: str, *busy_streams: int | None) -> int | None
     for _ in range(MOST_STREAMS):
         stream = streams[use] if use in streams else gpu.new_stream(blocking=False)
         streams[use] = stream
+        if gpu.is_simulated:  # it has a queue for each stream
+            return stream
         if all(other is None or _runs_in_parallel(gpu, stream, other) for other in busy_streams):
             return stream
         del streams[use]
@@ -167,13 +180,15 @@ class QueuedWork:
 
     ready: Callable[[Any], None] | None
     """Wait for a result by the consumer's means alone."""
+    hold: Callable[[], None] | None = None
+    """Holds up the work that is queued next, on a simulated device."""
     unrelated: tuple[Unrelated, ...]
     """Each queues work of some ns that no array depends on, and returns a wait for it."""
 
     def __init__(
         self, subject: Subject, text: str, gpu: Gpu | None, sides: tuple[StreamSide, StreamSide]
     ) -> None:
-        self._subject, self._gpu = subject, gpu
+        self._subject, self.gpu = subject, gpu
         self._producer, self._consumer = sides
         namespace = self._namespace = dict(subject.namespace)
         execute(subject.producer.queue_setup(subject.spec), namespace, "queue setup")
@@ -190,8 +205,8 @@ class QueuedWork:
         """Queue ``work`` units; return the array that depends on them."""
         stream = self._streams[0]
         with self._producer.at_home():
-            if self._gpu is not None and stream is not None:
-                self._gpu.spin(stream, work * SPIN_UNIT_NS)
+            if self.gpu is not None and stream is not None:
+                self.gpu.spin(stream, work * SPIN_UNIT_NS)
                 work = 1
             self._namespace["work"] = work
             self._run()
@@ -213,7 +228,7 @@ class QueuedWork:
         if not self._subject.import_.returns_array:
             return None
         with self._consumer.at_home():
-            return computed(self._gpu, lambda: consumer.to_numpy(result)).copy()
+            return computed(self.gpu, lambda: consumer.to_numpy(result)).copy()
 
     def is_right(self, values: Any, array: Any) -> bool | None:
         """Whether the values match a finished array."""
@@ -221,7 +236,7 @@ class QueuedWork:
             return None
         producer = self._subject.producer
         with self._producer.at_home():
-            expected = computed(self._gpu, lambda: producer.to_numpy(array))
+            expected = computed(self.gpu, lambda: producer.to_numpy(array))
         if values.shape != expected.shape or values.dtype != expected.dtype:
             return None
         return bool(values.tobytes() == expected.tobytes())
@@ -236,7 +251,7 @@ class QueuedWork:
         if address is None or address == subject.producer.pointer(subject.source):
             return None
         with self._producer.at_home():
-            subject.overwrite(array, self._gpu)
+            subject.overwrite(array, self.gpu)
         return address
 
     def _ready(self) -> Callable[[Any], None] | None:
@@ -261,7 +276,7 @@ class QueuedWork:
         return (lambda _result: None) if subject.result_device == "cpu" else None
 
     def _unrelated(self) -> tuple[Unrelated, ...]:
-        gpu, namespace, subject = self._gpu, self._namespace, self._subject
+        gpu, namespace, subject = self.gpu, self._namespace, self._subject
         if gpu is not None:
             sides = zip((self._producer, self._consumer), self._streams, strict=True)
             busy = [stream for side, stream in sides if side.gpu is gpu]

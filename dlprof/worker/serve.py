@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.device import gpu_state
-from dlprof.device.cuda import CudaUnavailable, Gpu, device_ordinal, open_gpu
+from dlprof.device.cuda import CudaUnavailable, Gpu, admit_jax, device_ordinal, open_gpu
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
 from dlprof.protocol.messages import DIAGNOSIS, FAILED_IN, FAULTY, REFUSED, words
 from dlprof.worker import inspect, memory, simulated
@@ -70,6 +70,7 @@ Measure = Callable[[WorkerState, dict[str, Any], Reply], Outcome]
 
 def serve(requests_fd: int, replies_fd: int) -> None:
     """Send one reply ``{"done": ...}`` for each request, with stages and parts before it."""
+    admit_jax()
     channel = Channel(requests_fd, replies_fd)
     state = WorkerState(channel)
     for request in channel.requests():

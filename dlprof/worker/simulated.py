@@ -10,10 +10,7 @@ A verdict that compares contents is ``unknown`` if it has read such memory.
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import math
-import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -22,8 +19,6 @@ from dlprof.probes.base import DTYPES, Probe, Unsupported
 from dlprof.protocol.messages import verdict
 from dlprof.worker.memory import span
 
-DEVICES = "DLPROF_SIMULATED_DEVICES"
-"""The driver's own variable: a worker that has it runs on the driver."""
 PERIOD = 61
 """A prime: no two elements near each other have the same bytes."""
 PATTERN = bytes(1 + 37 * index % PERIOD for index in range(PERIOD))
@@ -76,17 +71,6 @@ class OnSimulatedDevice(Probe):
             filled += part
         gpu.synchronize(stream)
         return None
-
-
-def admit_jax() -> None:
-    """JAX looks for NVIDIA's device files before it asks the driver; the simulated one has none.
-
-    The place is ``has_visible_nvidia_gpu`` of ``jax/_src/hardware_utils.py``, seen in JAX 0.10.2.
-    """
-    if DEVICES in os.environ:
-        with contextlib.suppress(ImportError):
-            hardware: Any = importlib.import_module("jax._src.hardware_utils")
-            hardware.has_visible_nvidia_gpu = lambda: True
 
 
 def adapt(probe: Probe) -> Probe:

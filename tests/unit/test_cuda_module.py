@@ -77,3 +77,26 @@ def test_an_event_orders_another_stream(gpu):
     gpu.record(done, second)
     gpu.synchronize_event(done)
     assert gpu.is_done(event)
+
+
+def test_a_wait_for_work_behind_the_gate_opens_it_and_no_other(gpu):
+    held, free, done = gpu.new_stream(blocking=False), gpu.new_stream(blocking=False), gpu.event()
+    gpu.close_gate(20_000_000_000)
+    gpu.spin(held, 1)
+    gpu.spin(free, 1)
+    gpu.synchronize(free)
+    assert gpu.gate() is cuda.Gate.CLOSED
+    gpu.record(done, held)
+    gpu.wait_event(free, done)
+    gpu.synchronize(free)
+    assert gpu.gate() is cuda.Gate.WAITED
+
+
+def test_the_gate_opens_by_itself_after_its_limit(gpu):
+    stream, done = gpu.new_stream(blocking=False), gpu.event()
+    gpu.close_gate(1_000_000)
+    gpu.spin(stream, 1)
+    gpu.record(done, stream)
+    while not gpu.is_done(done):
+        pass
+    assert gpu.gate() is cuda.Gate.LIMIT

@@ -60,6 +60,7 @@ def test_a_race_hidden_by_the_default_streams_is_told_apart(default):
     )
     assert "non-blocking" not in everywhere.summary
     assert "non-blocking" in elsewhere.summary
+    assert "Ordered on: default streams. Not ordered on: own streams." in elsewhere.summary
 
 
 def test_an_unordered_path_is_an_error_that_names_an_ordered_one():

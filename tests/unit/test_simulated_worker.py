@@ -1,12 +1,12 @@
 """The simulated device: JAX is admitted, and uncomputed kernel output leads to no verdict."""
 
-import sys
-import types
+import os
 
 import pytest
 
+from dlprof.device.cuda import SIMULATED_DEVICES, admit_jax
 from dlprof.protocol.messages import verdict
-from dlprof.worker.simulated import DEVICES, NOT_COMPUTED, admit_jax, compare_contents
+from dlprof.worker.simulated import NOT_COMPUTED, compare_contents
 
 
 class Device:
@@ -62,15 +62,9 @@ def test_answers_that_need_no_contents_stay(name, found):
     assert judged(name, found)[0] == found["verdict"]
 
 
-@pytest.fixture
-def hardware(monkeypatch):
-    module = types.ModuleType("jax._src.hardware_utils")
-    module.has_visible_nvidia_gpu = lambda: False
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    return module
-
-
-def test_jax_finds_the_simulated_device(hardware, monkeypatch):
-    monkeypatch.setenv(DEVICES, "1")
+def test_jax_finds_the_simulated_device(monkeypatch):
+    hardware = pytest.importorskip("jax._src.hardware_utils")
+    monkeypatch.setattr(os.path, "exists", os.path.exists)
+    monkeypatch.setenv(SIMULATED_DEVICES, "1")
     admit_jax()
     assert hardware.has_visible_nvidia_gpu()

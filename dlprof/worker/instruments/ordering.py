@@ -14,9 +14,9 @@ value read through the consumer proves the race.
   would be in the time.
 - A conversion counts only if its queue had not run dry. If the call's own work on the host takes
   longer than the queue, the queue is made longer.
-- On a device all of it is done twice: on the default streams, and with producer and consumer on a
-  non-blocking stream each. The driver orders default streams by itself. The worse run counts. If
-  the conversion raises on these streams, the run on the default streams counts.
+- On a device all of it is done on the default streams, with producer and consumer on a non-blocking
+  stream each, and with one of them on such a stream. The driver orders default streams by itself.
+  The worst run counts. A run in which the conversion raises does not.
 
 Verdicts: ``stream-ordered``, ``host-sync``, ``device-sync``, ``unordered``, ``unknown``, and
 ``synchronous`` (the producer queues nothing).
@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 from dlprof.device.cuda import Gpu
 from dlprof.probes.base import WHOLE_LAYOUTS
 from dlprof.protocol.messages import unknown, verdict
-from dlprof.worker import memory
+from dlprof.worker import memory, recorded_order
 from dlprof.worker.queued_work import (
     MOST_WORK,
     QUEUEING_SHARE,
@@ -45,7 +45,7 @@ from dlprof.worker.queued_work import (
     Unrelated,
     calibrate,
     default_sides,
-    own_sides,
+    moved_sides,
 )
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
@@ -86,18 +86,21 @@ def measure(subject: Subject, gpu: Gpu | None) -> dict[str, Any]:
     if gpu is None or subject.spec.device != "cuda":
         return default
 
-    def measure_own() -> dict[str, Any] | None:
-        sides = own_sides(subject, gpu)
-        return sides and measure_queue(QueuedWork(subject, text, gpu, sides))
-
-    own = attempt(measure_own)
-    if own is None:
-        return {**default, "evidence": default["evidence"] | {"streams": "default"}}
-    if isinstance(own, Refusal):  # the answer of the default streams is known
-        runs = {"default": default, "own streams": unknown(own.reason)}
-        more = {"streams": "default", "by_streams": runs}
-        return {**default, "evidence": default["evidence"] | more}
-    return worse({"default": default, "own streams": own})
+    moved = attempt(partial(moved_sides, subject, gpu))
+    if isinstance(moved, Refusal):
+        moved = {}
+    runs, refused = {"default": default}, {}
+    for name, sides in moved.items():
+        queue = QueuedWork(subject, text, gpu, sides)
+        found = attempt(partial(measure_queue, queue))
+        if isinstance(found, Refusal):  # the answer of the default streams is known
+            refused[name] = unknown(found.reason)
+        else:
+            runs[name] = found
+    found = worse(runs)
+    if moved:
+        found["evidence"]["by_streams"] = {**runs, **refused}
+    return found
 
 
 def _is_of_another_layout(subject: Subject, queue: QueuedWork) -> bool:
@@ -120,6 +123,8 @@ def worse(runs: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def measure_queue(queue: QueuedWork) -> dict[str, Any]:
+    if queue.gpu is not None and queue.gpu.is_simulated:
+        return recorded_order.measure_queue(queue, queue.gpu, look_for_stale)
     # The first use of a function may load code, which waits for the device. The second finds its
     # memory in the framework's pool.
     for _ in range(2):
@@ -387,6 +392,8 @@ def _is_right_behind(
     The result is read as soon as it is reported ready, which may be before the queue ends. The
     array is spoiled and dropped: the next one is likely to get its memory, with wrong values.
     """
+    if queue.hold is not None and not finished:
+        queue.hold()
     array = queue.enqueue(work)
     if finished:
         queue.finish(array)
