@@ -6,6 +6,7 @@ from dlprof.probes.base import Probe
 from dlprof.probes.cupy import CuPy
 from dlprof.probes.host import HOST
 from dlprof.probes.jax import Jax
+from dlprof.probes.list import List
 from dlprof.probes.mxnet import MXNet
 from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
@@ -26,5 +27,5 @@ BUILTIN: tuple[type[Probe], ...] = (
     Safetensors,
 )
 
-ALL: tuple[type[Probe], ...] = (*BUILTIN, *HOST)
-"""The frameworks, and the host memory that people load data into."""
+ALL: tuple[type[Probe], ...] = (*BUILTIN, *HOST, List)
+"""The frameworks, and host memory and lists, which people load data into."""

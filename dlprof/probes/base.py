@@ -23,6 +23,8 @@ ANY_DEVICE = ("cpu", "cuda")
 
 HOST_MEMORY = ("bytes", "bytearray", "array", "mmap", "pyarrow", "pinned")
 """The probes of ``dlprof.probes.host``."""
+LIST = ("list",)
+"""The probe of ``dlprof.probes.list``."""
 
 
 class Protocol(str, enum.Enum):
@@ -374,6 +376,14 @@ class Probe:
         Raises :class:`Unsupported` for an array that the framework cannot make.
         """
         raise NotImplementedError
+
+    def resized(self, spec: ArraySpec, size_bytes: int) -> ArraySpec:
+        """Return a spec of about this size, in which all else is the same."""
+        return spec.of_bytes(size_bytes)
+
+    def layout(self, array: Any) -> str | None:
+        """Return the layout if the memory does not tell it."""
+        return None
 
     def ready(self, device: str) -> None:
         """Raise in the framework's own words if it cannot use ``device`` here."""

@@ -16,6 +16,7 @@ from dlprof.probes.base import (
     DLPACK,
     DTYPES,
     HOST_MEMORY,
+    LIST,
     NATIVE,
     NUMPY,
     ArraySpec,
@@ -78,6 +79,8 @@ class NumPy(Probe):
         copies("array", (ARRAY,), "numpy.array({x})", CPU),
         # From NumPy 2 on never a copy; before, a copy where one is needed.
         Import("array_nocopy", (ARRAY,), "numpy.array({x}, copy=False)", CPU),
+        copies("array_list", (NATIVE,), "numpy.array({x})", CPU, producers=LIST),
+        copies("asarray_list", (NATIVE,), "numpy.asarray({x})", CPU, producers=LIST),
         Import("ndarray", (NUMPY,), "{x}", ANY_DEVICE),
         views(
             "ndarray_buffer",

@@ -16,6 +16,8 @@ from dlprof.probes.base import (
     CPU,
     CUDA,
     DLPACK,
+    LIST,
+    NATIVE,
     NUMPY,
     ArraySpec,
     Export,
@@ -23,6 +25,7 @@ from dlprof.probes.base import (
     Probe,
     Unsupported,
     check_layout,
+    copies,
     corners,
     numbers,
     views,
@@ -79,6 +82,10 @@ class TensorFlow(Probe):
         ),
         Import("convert_to_tensor", (ARRAY, NUMPY), "tf.convert_to_tensor({x})"),
         Import("constant", (ARRAY, NUMPY), "tf.constant({x})"),
+        copies("convert_list", (NATIVE,), "tf.convert_to_tensor({x})", producers=LIST),
+        copies("constant_list", (NATIVE,), "tf.constant({x})", producers=LIST),
+        copies("array_first", (NATIVE,), "tf.constant(numpy.array({x}))", producers=LIST),
+        copies("stack", (NATIVE,), "tf.stack({x})", producers=LIST),
         # It takes a string tensor, and only bytes become one.
         Import(
             "decode_raw",

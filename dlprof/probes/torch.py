@@ -17,6 +17,7 @@ from dlprof.probes.base import (
     DLPACK,
     DTYPES,
     HOST_MEMORY,
+    LIST,
     NATIVE,
     NUMPY,
     ArraySpec,
@@ -92,6 +93,16 @@ class Torch(Probe):
         Import("as_tensor", (ARRAY, NUMPY), "torch.as_tensor({x})", CPU),
         Import("as_tensor_cuda", (CUDA_ARRAY,), "torch.as_tensor({x}, device='cuda')", CUDA),
         copies("tensor", (ARRAY, NUMPY), "torch.tensor({x})", CPU),
+        copies("tensor_list", (NATIVE,), "torch.tensor({x})", CPU, producers=LIST),
+        copies("as_tensor_list", (NATIVE,), "torch.as_tensor({x})", CPU, producers=LIST),
+        copies("array_first", (NATIVE,), "torch.from_numpy(numpy.array({x}))", CPU, producers=LIST),
+        copies(
+            "stack",
+            (NATIVE,),
+            "torch.stack([torch.from_numpy(item) for item in {x}])",
+            CPU,
+            producers=LIST,
+        ),
         copies("tensor_cuda", (CUDA_ARRAY, NUMPY), "torch.tensor({x}, device='cuda')", CUDA),
     )
 

@@ -15,7 +15,9 @@ from dlprof.judge.case_view import CaseView, is_certain
 from dlprof.judge.cases import Cases
 from dlprof.judge.rule import SEVERITIES, Severity, read_severity
 from dlprof.judge.safety import Safety
+from dlprof.probes.base import LIST
 from dlprof.probes.generic import UNKNOWN
+from dlprof.probes.list import NESTED
 from dlprof.report.document import Cell, Chart, ChartRow, Mark, Tone
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import MARK, plain_time, size_text
@@ -236,8 +238,19 @@ class Array:
         array = f"{dtype} {shape}"
         if dtype == UNKNOWN:
             array = f"unknown dtype {shape}" if case.result.case.shape else "unknown array"
+        if self.pair[0] in LIST:
+            array, layout = list_text(shape, dtype, layout), UNKNOWN
         parts = [array, "" if layout == UNKNOWN else layout, size, device]
         return ", ".join(filter(None, parts))
+
+
+def list_text(shape: str, dtype: str, layout: str) -> str:
+    """Return ``64 arrays float32 64 by 64 in a list``, with a sign for "by"."""
+    if layout == NESTED:
+        return f"{shape} numbers in {'nested lists' if BY in shape else 'a list'}"
+    count, _, item = shape.partition(BY)
+    kind = f"arrays {dtype} {item}" if item else f"{dtype} scalars"
+    return f"{count} {kind} in a {'tuple' if layout == 'tuple' else 'list'}"
 
 
 def session_arrays(session: Session, known: Cases | None = None) -> list[Array]:

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from dlprof.probes import ALL, capsule
-from dlprof.probes.base import DTYPES, HOST_MEMORY, ROOTS, Probe
+from dlprof.probes.base import DTYPES, HOST_MEMORY, LIST, ROOTS, Probe
 from dlprof.tracer.targets import array_type_name
 
 PROTOCOLS = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
@@ -84,7 +84,7 @@ class Kinds(dict[type, "Kind | None"]):
             for probe in self.probes.values():
                 if probe.module != ROOTS.get(root, root):
                     continue
-                if probe.name in HOST_MEMORY:
+                if probe.name in (*HOST_MEMORY, *LIST):
                     if base.__name__ in BUFFERS.get(probe.name, ()):
                         return _buffer(probe)
                     continue

@@ -176,8 +176,11 @@ def _gib(size_bytes: int) -> str:
 def span(source: Any) -> tuple[int, int] | None:
     """Return the first byte and the end of an array's memory, counted from its first element.
 
-    None for an array without strides, which is contiguous.
+    None for an array without strides, which is contiguous. The arrays of a list lie apart: its
+    first one counts.
     """
+    if type(source) in (list, tuple):
+        return span(source[0])
     try:
         if hasattr(source, "element_size"):
             strides, size = source.stride(), source.element_size()

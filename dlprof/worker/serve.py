@@ -245,7 +245,7 @@ def _fitting(path: LoadedPath, request: dict[str, Any], spec: ArraySpec) -> Arra
         largest = min(largest, LARGEST_ON_DEVICE)
     if not diagnosed or path.is_one_array or spec.size_bytes <= largest:
         return spec
-    return spec.of_bytes(largest)
+    return path.producer.resized(spec, largest)
 
 
 class Instruments:

@@ -121,7 +121,9 @@ class Subject(LoadedPath):
 
         The shape has one axis if the layout allows it. ``source`` stays the old one.
         """
-        return self if self.is_one_array else replace(self, spec=self.spec.of_bytes(size_bytes))
+        if self.is_one_array:
+            return self
+        return replace(self, spec=self.producer.resized(self.spec, size_bytes))
 
     def array_evidence(self) -> dict[str, Any]:
         """Return evidence: the text that made the array, and the code if the shape stands in it.

@@ -37,7 +37,7 @@ def measure(path: LoadedPath, spec: ArraySpec) -> dict[str, Any] | None:
     is_array = not path.is_one_array and spec.layout in CONTIGUOUS and spec.elements > 0
     if not (is_array and on_host and path.import_.returns_array):
         return None
-    small = spec if spec.size_bytes <= LARGEST_BYTES else spec.of_bytes(LARGEST_BYTES)
+    small = spec if spec.size_bytes <= LARGEST_BYTES else path.producer.resized(spec, LARGEST_BYTES)
     evidence = {place: _look(path, replace(small, layout=place)) for place in PLACES}
     for place, found in evidence.items():
         if found["verdict"] not in KNOWN:

@@ -1,0 +1,122 @@
+"""Lists and tuples of arrays, and of numbers: what a program collects before it makes one array.
+
+The first axis of such an array is the length of the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dlprof.probes.base import CPU, NATIVE, NUMPY, ArraySpec, Export, Probe, Unsupported
+from dlprof.probes.numpy import NumPy
+
+NUMBERS = (bool, int, float, complex)
+NESTED = "nested"
+"""The layout of Python's numbers in lists. They have no dtype: the consumer chooses one."""
+
+
+class List(Probe):
+    """A list of NumPy arrays; of numbers of NumPy if there is one axis."""
+
+    name = "list"
+    aliases = ("tuple",)
+    module = "builtins"
+    distributions = ("numpy",)
+    setup = "import numpy"
+    devices = CPU
+    exports = (
+        Export("list", NATIVE, "{x}", CPU),
+        Export("stack", NUMPY, "numpy.stack({x})", CPU, "copy"),
+    )
+
+    def create(self, spec: ArraySpec) -> str:
+        if not spec.shape or not spec.elements:
+            raise Unsupported("a list without elements, or of no axis, has no arrays")
+        text = NumPy().create(spec)
+        if spec.layout == "C":  # each with memory of its own, as in a program
+            return f"{text}\nx = [item.copy() for item in x]"
+        return f"{text}\nx = list(x)"
+
+    def resized(self, spec: ArraySpec, size_bytes: int) -> ArraySpec:
+        """Return a spec of about this size with as many axes: one axis would be numbers."""
+        resized = spec.of_bytes(size_bytes)
+        if len(spec.shape) == 1:
+            return resized
+        rows = max(1, min(spec.shape[0], resized.elements))
+        return replace(resized, shape=(rows, max(1, resized.elements // rows)))
+
+    def pointer(self, array: Any) -> int | None:
+        item = first(array)
+        if hasattr(item, "data_ptr"):
+            return int(item.data_ptr()) or None
+        return int(item.ctypes.data) if hasattr(item, "ctypes") else None
+
+    def to_numpy(self, array: Any) -> Any:
+        import numpy as np
+
+        if type(first(array)) in NUMBERS:
+            return np.array(array)
+        items = (item.detach().cpu() if hasattr(item, "detach") else item for item in leaves(array))
+        return np.stack([np.asarray(item) for item in items]).reshape(self.shape(array))
+
+    def shape(self, array: Any) -> tuple[int, ...] | None:
+        """Return the lengths of lists, then those of an array in them; None for no list."""
+        lengths: list[int] = []
+        while type(array) in (list, tuple):
+            if not array:
+                return None
+            lengths.append(len(array))
+            array = array[0]
+        if not lengths or not (type(array) in NUMBERS or hasattr(array, "dtype")):
+            return None
+        return (*lengths, *(int(length) for length in getattr(array, "shape", ())))
+
+    def dtype(self, array: Any) -> str | None:
+        dtype = getattr(first(array), "dtype", None)
+        return dtype and str(getattr(dtype, "name", dtype)).removeprefix("torch.")
+
+    def device(self, array: Any) -> str:
+        name = str(getattr(first(array), "device", "cpu")).lower()
+        return "cuda" if "cuda" in name or "gpu" in name else "cpu"
+
+    def layout(self, array: Any) -> str:
+        return NESTED if type(first(array)) in NUMBERS else type(array).__name__
+
+    def write(self, array: Any, value: int) -> Any:
+        for place, item in enumerate(array):
+            if type(item) in (list, tuple):
+                self.write(item, value)
+            elif hasattr(item, "data_ptr") or (hasattr(item, "flags") and item.flags.writeable):
+                item[...] = value
+            elif type(array) is list and not getattr(item, "shape", ()):
+                array[place] = type(item)(value)
+            else:
+                return NotImplemented
+        return None
+
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        return {
+            "values": "numpy.array({x})",
+            "address": "{x}[0].ctypes.data",
+            "shape": "numpy.shape({x})",
+            "dtype": "{x}[0].dtype.name",
+            "write": "for item in {x}: item[...] = 1",
+        }
+
+    def use(self, device: str) -> str:
+        raise Unsupported("a list has no operations on numbers")
+
+
+def first(array: Any) -> Any:
+    """Return the first array or number in lists."""
+    return next(leaves(array), None)
+
+
+def leaves(array: Any) -> Iterator[Any]:
+    for item in array:
+        if type(item) in (list, tuple):
+            yield from leaves(item)
+        else:
+            yield item
