@@ -7,12 +7,14 @@ import gc
 import io
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NoReturn
 
 import typer
+import typer.core
 
 from dlprof.cli.streams import complain, say
 from dlprof.errors import DlprofError, Interrupted, UsageError
@@ -64,6 +66,11 @@ def command_line(first: str = "") -> typer.Typer:
     return app
 
 
+for _parameter in (typer.core.TyperArgument, typer.core.TyperOption):
+    # The help shows no type of Python beside a name that says what it takes.
+    _parameter.display_type = lambda *_, **__: ""  # type: ignore[method-assign]
+
+
 def verb_named(name: str) -> Any:
     """Return the function of a verb, or its Typer if it has verbs of its own."""
     module = import_module(f"dlprof.cli.{VERBS[name][0]}")
@@ -72,7 +79,7 @@ def verb_named(name: str) -> Any:
 
 def _options(
     version: bool = typer.Option(
-        False, "--version", metavar="", help="Print the version and exit."
+        False, "--version", "-V", metavar="", help="Print the version and exit."
     ),
 ) -> None:
     if version:
@@ -140,7 +147,19 @@ def _run(app: typer.Typer) -> int | str | None:
         message, context = str(error.format_message()), getattr(error, "ctx", None)
         if not message:  # the help was printed
             return UsageError.exit_code
+        if hint := _meant_run(sys.argv[1:]):
+            raise UsageError(hint) from None
         words = message[0].lower() + message[1:].rstrip(".")
         command = context.command_path if context is not None else "dlprof"
         raise UsageError(f"{words}; see '{command} -h'") from None
     return code
+
+
+def _meant_run(words: list[str]) -> str:
+    """Return a hint if the verb is a framework, as in ``dlprof torch jax``; empty if not."""
+    from dlprof.probes import ALL
+
+    known = {name for probe in ALL for name in (probe.name, *probe.aliases)}
+    if len(words) < 2 or not {*words[0].split(","), *words[1].split(",")} <= known:  # noqa: PLR2004
+        return ""
+    return f"{words[0]} is a framework, not a verb: write dlprof run {shlex.join(words)}"

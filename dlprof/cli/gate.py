@@ -66,15 +66,13 @@ def gate(
     first: Annotated[
         str,
         typer.Argument(
-            metavar="SCENARIO|BASE|PRODUCER",
-            help="A scenario, the session before the change, or a framework.",
+            metavar="BASE",
+            help="The session before the change, a scenario, or a framework.",
         ),
     ],
     second: Annotated[
         str | None,
-        typer.Argument(
-            metavar="HEAD|CONSUMER", help="The session after the change, or a framework."
-        ),
+        typer.Argument(metavar="HEAD", help="The session after the change, or a framework."),
     ] = None,
     *,
     given: Given,

@@ -53,7 +53,8 @@ def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None
 
         parameters = dict(inspect.signature(verb, eval_str=True).parameters)
         del parameters["given"]
-        all_parameters = [*parameters.values(), *map(_parameter, wanted)]
+        in_panels = sorted(wanted, key=lambda option: options.PANELS.index(option.panel))
+        all_parameters = [*parameters.values(), *map(_parameter, in_panels)]
         called.__signature__ = inspect.Signature(all_parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {item.name: item.annotation for item in all_parameters}
         called.options = wanted  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from dlprof.runner import options
 from dlprof.runner.files import begins_as
 
 
-@takes(options.FAIL_ON, options.FULL, *options.REPORTS[1:], CHROME)
+@takes(options.FAIL_ON, options.FULL, *options.REPORTS, CHROME)
 def report(
     session: Annotated[
         Path,

@@ -16,15 +16,25 @@ from dlprof.cli.streams import show
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
 from dlprof.runner import options
 from dlprof.runner.axes import simulated_in
-from dlprof.runner.catalog import Catalog, frameworks_on, inspect_interpreter, pairs_named
+from dlprof.runner.catalog import (
+    Catalog,
+    check_cuda,
+    frameworks_on,
+    inspect_interpreter,
+    pairs_named,
+)
 from dlprof.runner.options import Option, Switch, Text
 from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request, make_request
 
-PRODUCER = typer.Argument(help="The framework that owns the array; several with commas between.")
-CONSUMER = typer.Argument(help="The framework that takes it in; several as well.")
+PRODUCER = typer.Argument(
+    metavar="PRODUCER", help="The framework that owns the array; several with commas between."
+)
+CONSUMER = typer.Argument(
+    metavar="CONSUMER", help="The framework that takes it in; several as well."
+)
 SUBJECT = typer.Argument(
-    metavar="PRODUCER|SCENARIO",
+    metavar="PRODUCER",
     help="The framework that owns the array (several with commas between), or a scenario file.",
 )
 DRY_RUN = Option(
@@ -76,6 +86,8 @@ def _pairs_request(
     """Return the request for every named producer with every named consumer."""
     catalog = _catalog(values)
     pairs = pairs_named(catalog, producer, consumer)
+    if simulated_in(values["devices"]):
+        check_cuda(catalog, dict.fromkeys(name for pair in pairs for name in pair))
     return make_request(values, pairs, (verb, producer, consumer)), catalog
 
 
@@ -126,7 +138,9 @@ def matrix(*, given: Given) -> None:
     measure(make_request(values, pairs, ("matrix",)), catalog, given)
 
 
-SETUP = replace(options.SETUP, short="-s", metavar="CODE", help="Makes the array.")
+SETUP = replace(
+    options.SETUP, short="-s", metavar="CODE", help="Makes the array.", panel=options.ARRAYS
+)
 DEVICES = replace(
     options.DEVICES,
     help="The array's device; simulated gives its setup a CUDA device without a GPU.",
@@ -147,16 +161,11 @@ SOURCE = Option(
     *(options.SESSION, options.FULL, *options.REPORTS),
 )
 def time(
-    statements: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="STATEMENT...", help="An expression: the conversion. Several are compared."
-        ),
-    ],
+    statement: Annotated[str, typer.Argument(help="One expression: the conversion.")],
     *,
     given: Given,
 ) -> None:
-    """Measure a conversion of your own, or compare several ways to write it.
+    """Measure a conversion of your own.
 
     Example: dlprof time -s "import torch; x = torch.rand(4096, 4096)" "x.numpy()"
     """
@@ -173,7 +182,7 @@ def time(
         )
     source = given.raw["source"]
     setup = values["setup"] or ""
-    with request_for(statements, setup, source, values) as (request, catalog, pool):
+    with request_for(statement, setup, source, values) as (request, catalog, pool):
         measure(request, catalog, given, pool)
 
 

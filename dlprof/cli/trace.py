@@ -108,6 +108,10 @@ def trace(
         events=given[CHROME] is not None,
         simulated=given[DEVICE] or 0,
     )
+    own = [option.name for option in (FAIL_ON, INCLUDE, CHROME, options.FULL, options.HTML)]
+    if late := [word for word in program[1:] if word.partition("=")[0] in own]:
+        first = f"to use it, write it before {program[0]}"
+        complain(f"dlprof: {late[0]} goes to the program; {first}")
     path = given.output or files.default_path(files.TRACE)
     result = tracing.trace(command)
     with uninterrupted():

@@ -115,11 +115,19 @@ class Catalog:
     def installed(self, word: str) -> ProbeInfo:
         """Return an installed probe. Raises :class:`MissingFramework` with the pip command."""
         probe = self.find(word)
-        if not probe.found:
-            pip = "pip" if same_interpreter(self.python) else f"{self.python} -m pip"
-            hint = f"{pip} install {probe.requirement}"
-            raise MissingFramework(f"{probe.name} is not installed: {hint}")
+        self.check_installed([probe])
         return probe
+
+    def check_installed(self, probes: Iterable[ProbeInfo]) -> None:
+        """Raise :class:`MissingFramework` with one pip command for all that is missing."""
+        missing = [probe for probe in probes if not probe.found]
+        if missing:
+            pip = "pip" if same_interpreter(self.python) else f"{self.python} -m pip"
+            names = " and ".join(probe.name for probe in missing)
+            hint = f"{pip} install {' '.join(probe.requirement for probe in missing)}"
+            raise MissingFramework(
+                f"{names} {'are' if missing[1:] else 'is'} not installed: {hint}"
+            )
 
     def packages(self) -> dict[str, str]:
         """Return the version of every distribution, and of the libraries of frameworks."""
@@ -202,10 +210,12 @@ def pairs_named(catalog: Catalog, producers: str, consumers: str) -> tuple[tuple
 
     Raises :class:`UsageError` for an unknown framework.
     """
-    producer_names, consumer_names = (
-        [catalog.installed(word.strip()).name for word in split([words]) or [words]]
+    sides = [
+        [catalog.find(word.strip()) for word in split([words]) or [words]]
         for words in (producers, consumers)
-    )
+    ]
+    catalog.check_installed({probe.name: probe for side in sides for probe in side}.values())
+    producer_names, consumer_names = ([probe.name for probe in side] for side in sides)
     return tuple(dict.fromkeys(product(producer_names, consumer_names)))
 
 
@@ -248,7 +258,8 @@ def _answer(python: str, originals: Mapping[str, str], simulated: int) -> dict[s
             return {**found, "faults": found["faults"] | faults}
         source, why = outcome.stage, last_words(outcome)
         if source == "start" or source in faults:
-            raise UsageError(f"{python} cannot run dlprof's worker: {why}")
+            not_python = f"{python} is no Python interpreter, or cannot run dlprof's worker"
+            raise UsageError(f"{not_python}: {why}")
         faults[source] = why
 
 
@@ -272,6 +283,31 @@ def why_unusable(catalog: Catalog, probe: ProbeInfo, device: str) -> str | None:
     devices = outcome.parts["verify"]["devices"]
     answer = str(devices.get(device, f"{probe.name} has no arrays on {device}"))
     return None if answer == "usable" else answer
+
+
+CUDA_BUILDS = {
+    "tensorflow": "'tensorflow[and-cuda]'",
+    "jax": "'jax[cuda12]'",
+    "torch": "torch",
+    "cupy": "cupy-cuda12x nvidia-cuda-nvrtc-cu12",
+    "numba": "'numba-cuda[cu12]'",
+}
+"""Arguments of ``pip install`` for what runs on a CUDA device, by framework."""
+
+
+def builds_text(probes: Iterable[ProbeInfo]) -> str:
+    """Return where the CUDA builds of frameworks come from; empty for other frameworks."""
+    names = [CUDA_BUILDS[probe.name] for probe in probes if probe.name in CUDA_BUILDS]
+    return f"CUDA builds: pip install {' '.join(dict.fromkeys(names))}" if names else ""
+
+
+def check_cuda(catalog: Catalog, names: Iterable[str]) -> None:
+    """Raise :class:`Unmeasured` if one of these frameworks cannot use the simulated device."""
+    for probe in map(catalog.find, names):
+        reason = why_unusable(catalog, probe, "cuda") if "cuda" in probe.devices else None
+        if reason is not None:
+            why = f"{probe.name} cannot use CUDA here: {first_line(reason)}"
+            raise Unmeasured(f"{why}. {builds_text([probe])}".rstrip(". "))
 
 
 def last_words(outcome: Outcome) -> str:

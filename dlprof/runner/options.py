@@ -242,7 +242,8 @@ def _setup(lines: Iterable[str]) -> str:
 
 
 ARRAYS, MEASURING, FINDINGS, OUTPUT = "Arrays and paths", "Measuring", "Findings", "Output"
-PANELS = (ARRAYS, MEASURING, FINDINGS, OUTPUT)
+ADVANCED = "Advanced"
+PANELS = (ARRAYS, MEASURING, FINDINGS, OUTPUT, ADVANCED)
 """Groups of the help."""
 
 SHAPES = Option(
@@ -289,7 +290,7 @@ PLACEMENTS = Option(
     "placements",
     Several(partial(axis_value, "placement"), commas=True),
     "Where a loop that uses the result has the conversion: convert, in-loop, hoisted or implicit.",
-    ARRAYS,
+    ADVANCED,
     default="convert",
     metavar="NAME",
 )
@@ -297,7 +298,7 @@ SETUP = Option(
     "setup",
     Several(join=_setup),
     "Python that runs after the imports: jax.config.update('jax_enable_x64', True).",
-    MEASURING,
+    ADVANCED,
     metavar="TEXT",
 )
 ROUNDS = Option(
@@ -328,7 +329,7 @@ SEED = Option(
     "seed",
     Number(-1e9, 1e9, WHOLE, int),
     "Seed of the order of the cases.",
-    MEASURING,
+    ADVANCED,
     default=0,
     metavar="N",
 )
@@ -336,7 +337,7 @@ SAMPLE_MS = Option(
     "sample_ms",
     Number(1, unit="milliseconds"),
     "How long one timer samples one case in one process.",
-    MEASURING,
+    ADVANCED,
     default=60.0,
     metavar="MS",
 )
@@ -359,7 +360,7 @@ TOGETHER = Option(
     "together",
     Switch(),
     "Serve all pairs of a round from one process.",
-    MEASURING,
+    ADVANCED,
     default=False,
 )
 SURVEY = Option(
@@ -381,7 +382,7 @@ PROBES = Option(
     "probes",
     Several(lambda word: [_file(word)]),
     "A probe of your own.",
-    MEASURING,
+    ADVANCED,
     metavar="FILE",
 )
 FAIL_ON = Option(

@@ -12,7 +12,7 @@ from typing import Any
 
 from dlprof.errors import Unmeasured
 from dlprof.probes.base import DTYPES, Protocol, written
-from dlprof.runner.catalog import Catalog, ProbeInfo, Way
+from dlprof.runner.catalog import Catalog, ProbeInfo, Way, builds_text
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def choose(candidates: Iterable[Path], globs: Sequence[str]) -> list[Path]:
     return [path for path in candidates if not globs or any(matches(path, glob) for glob in globs)]
 
 
-SIMULATE = "--device simulated shows ordering, waits and copies without a GPU"
+SIMULATE = "--device simulated shows order, waits and copies without a GPU"
 
 
 def choose_device(
@@ -161,11 +161,13 @@ def choose_device(
     used here.
     """
     no_cuda = catalog.interpreter.get("no_cuda")
+    builds = builds_text([producer, consumer])
+    simulate = f"{SIMULATE} (needs {builds})" if builds else SIMULATE
     if choice == "cuda" and no_cuda:
-        raise Unmeasured(f"cuda cannot be measured: {no_cuda}. {SIMULATE}")
+        raise Unmeasured(f"cuda cannot be measured: {no_cuda}. {simulate}")
     for probe in (consumer, producer):
         if no_cuda and "cpu" not in probe.devices and (probe is consumer or choice == "auto"):
-            raise Unmeasured(f"{probe.name} has arrays on cuda only, and {no_cuda}. {SIMULATE}")
+            raise Unmeasured(f"{probe.name} has arrays on cuda only, and {no_cuda}. {simulate}")
     if choice != "auto":
         if choice not in producer.devices:
             raise Unmeasured(f"{producer.name} has no arrays on {choice}")

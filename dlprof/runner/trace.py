@@ -12,6 +12,7 @@ import json
 import linecache
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -154,6 +155,9 @@ def trace(program: Program) -> Trace:
     """
     name = program.words[0]
     if not (program.as_module or Path(name).is_file() or Path(name, "__main__.py").is_file()):
+        if Path(name).name.startswith("python") and program.words[1:]:
+            words = shlex.join(program.words[1:])
+            raise UsageError(f"leave out {name}: dlprof trace {words}")
         raise UsageError(f"there is no file {name or repr(name)}; -m runs a module")
     with TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True) as folder:
         options = {

@@ -217,6 +217,10 @@ def recognize(request: dict[str, Any], reply: Reply) -> None:
     except FaultyStatement as fault:
         reply.part("fault", {"exit": 2, "reason": str(fault)})
         return
+    if isinstance(namespace[source], int | float | complex | str | None):
+        reason = f"{source} is no array: its type is {type(namespace[source]).__name__}"
+        reply.part("fault", {"exit": 2, "reason": reason})
+        return
     probes = list(_probes(request["sources"]))
     description = describe_array(namespace[source], probes)
     reply.part("source", {"name": source, **description})
@@ -327,6 +331,8 @@ def _convert_once(
     reply.part("called", _called_side(text, namespace, probes))
     result = attempt(compile_call(statement.whole(text, source).code, names), BaseException)
     if isinstance(result, Refusal):
+        if isinstance(result.error, NameError):  # a slip, and no result
+            reply.part("fault", {"exit": 2, "reason": f"the statement raised {result.reason}"})
         return
     reply.part("result", describe_array(result, probes))
     cut, protocol = _cut_at_export(text, source, names, producer)

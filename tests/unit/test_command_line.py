@@ -1,5 +1,6 @@
 """The command line, in this process: help, and one-sentence errors for invalid input."""
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -60,6 +61,11 @@ def test_the_help_of_a_verb_fits_80_columns(dlprof, verb):
         (("report", "7"), "dlprof list sessions"),
         (("explain", "DLP999"), "there is no rule"),
         (("matrx",), "no such command 'matrx'"),
+        (("torch", "jax"), "write dlprof run torch jax"),
+        (("run", "a", "b", "--dtype", "fp16"), "did you mean 'float16'?"),
+        (("run", "a", "b", "--device", "gpu"), "did you mean 'cuda'?"),
+        (("run", "a", "b", "--python", "/bin/ls"), "/bin/ls is no Python interpreter"),
+        (("trace", "python", "train.py"), "leave out python: dlprof trace train.py"),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else None,
 )
@@ -116,3 +122,12 @@ def test_an_interrupt_is_reported(dlprof, monkeypatch, command_line):
     monkeypatch.setattr(cli, "command_line", command_line)
     ended = dlprof("run")
     assert (ended.code, ended.err) == (130, "dlprof: interrupted\n")
+
+
+@pytest.mark.parametrize("verb", ["run", "gate", "time", "trace", "report"])
+def test_the_help_shows_no_type_of_python_and_ends_with_what_few_need(dlprof, verb):
+    shown = dlprof(verb, "--help").out
+    assert not re.search(r"<(bool|str|list|Any|Path)|[{][A-Z]+[|]", shown)
+    if verb == "run":
+        assert max(map(shown.index, ("--json", "--rounds"))) < shown.index("Advanced")
+        assert shown.index("Advanced") < shown.index("--seed")
