@@ -90,24 +90,23 @@ def run(
 
 
 def measure(
-    statement: str,
-    *,
+    *statements: str,
     setup: str = "",
     source: str | None = None,
     output: File | None = None,
     progress: bool = False,
     **given: Any,
 ) -> Session:
-    """Measure a conversion of your own, as ``dlprof time`` does: a session with one case.
+    """Measure conversions of your own, as ``dlprof time`` does: a session with a case for each.
 
-    ``statement`` is one expression whose value is the converted array, ``setup`` makes the array
+    A statement is one expression whose value is the converted array, ``setup`` makes the array
     that it converts, and ``source`` is that array's name (by default the only one in the
     statement). Both run in processes of their own, and the setup runs several times.
 
     Raises as :func:`run`, and :class:`Unmeasured` where the setup raises.
     """
     values = read(given, options.TIMED)
-    with request_for(statement, setup, source, values) as (request, catalog, pool):
+    with request_for(statements, setup, source, values) as (request, catalog, pool):
         return _measure(request, catalog, output, progress, pool)
 
 

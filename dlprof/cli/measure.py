@@ -135,14 +135,15 @@ def read_fail_on(given: Given, settings: Settings | None = None) -> FailOn | Non
 
 
 def command_words(short: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words of the command line, with the statement of ``dlprof time`` at the end.
+    """Return the words of the command line, with the statements of ``dlprof time`` at the end.
 
     Return ``short`` if the command line runs another verb, or none.
     """
     verb, *words = sys.argv[1:] or [""]
     if short[:1] != (verb,):
         return short
-    if verb == "time" and short[-1] in words:
-        words.remove(short[-1])
-        words.append(short[-1])
+    for statement in short[1:] if verb == "time" else ():
+        if statement in words:
+            words.remove(statement)
+            words.append(statement)
     return (verb, *words)

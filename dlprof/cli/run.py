@@ -161,11 +161,16 @@ SOURCE = Option(
     *(options.SESSION, options.FULL, *options.REPORTS),
 )
 def time(
-    statement: Annotated[str, typer.Argument(help="One expression: the conversion.")],
+    statements: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="STATEMENT...", help="An expression: the conversion. Several are compared."
+        ),
+    ],
     *,
     given: Given,
 ) -> None:
-    """Measure a conversion of your own.
+    """Measure a conversion of your own, or compare several ways to write it.
 
     Example: dlprof time -s "import torch; x = torch.rand(4096, 4096)" "x.numpy()"
     """
@@ -182,7 +187,7 @@ def time(
         )
     source = given.raw["source"]
     setup = values["setup"] or ""
-    with request_for(statement, setup, source, values) as (request, catalog, pool):
+    with request_for(statements, setup, source, values) as (request, catalog, pool):
         measure(request, catalog, given, pool)
 
 

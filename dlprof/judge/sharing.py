@@ -25,7 +25,6 @@ from dlprof.judge.rule import (
 )
 from dlprof.judge.safety import Fault, has_gap
 from dlprof.judge.script import LOOK, Effect, Subject
-from dlprof.protocol.statement import STATEMENT
 from dlprof.runner.evidence import EarlyWrite
 from dlprof.runner.quantity import size_text
 from dlprof.runner.session import FindingRecord, Result
@@ -271,7 +270,7 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
 
 def _promise_text(result: Result) -> str:
     """Return the promise and its source; a user's own call has a keyword only."""
-    if result.case.import_ == STATEMENT:
+    if result.case.is_statement:
         asks = "forbids" if result.case.promise == "view" else "asks for"
         return f"its keyword {asks} a copy"
     return f"a {result.case.promise} is documented"

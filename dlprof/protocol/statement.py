@@ -19,7 +19,7 @@ ARRAY = "x"
 STANDARD = ("asarray", "from_dlpack")
 """Functions whose ``copy`` the array API standard defines."""
 STATEMENT = "statement"
-"""The name of the import that is a user's own statement."""
+"""The name of the import that is a user's own statement; further ones have a number."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +53,19 @@ class UserCode:
     result_device: str = ""
     returns_array: bool = True
 
-    def reference(self) -> str:
-        return self.PREFIX + json.dumps(vars(self), default=vars)
+    @classmethod
+    def reference(cls, codes: Sequence[UserCode]) -> str:
+        """Return the source of the probes of several conversions of one array."""
+        return cls.PREFIX + json.dumps(codes, default=vars)
 
     @classmethod
-    def read(cls, reference: str) -> UserCode:
-        fields = json.loads(reference.removeprefix(cls.PREFIX))
-        for name in ("producer", "consumer"):
-            side = fields[name]
-            fields[name] = Side(**{**side, "probe": side["probe"] and tuple(side["probe"])})
-        return cls(**fields)
+    def read(cls, reference: str) -> list[UserCode]:
+        codes = json.loads(reference.removeprefix(cls.PREFIX))
+        for fields in codes:
+            for name in ("producer", "consumer"):
+                side = fields[name]
+                fields[name] = Side(**{**side, "probe": side["probe"] and tuple(side["probe"])})
+        return [cls(**fields) for fields in codes]
 
 
 class FaultyStatement(Exception):

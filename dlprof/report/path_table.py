@@ -9,7 +9,7 @@ from dlprof.judge import FAULTS, thresholds, with_name
 from dlprof.judge.case_view import is_too_fast_to_copy
 from dlprof.judge.safety import Level, is_open, is_unchecked
 from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, Tone
-from dlprof.report.paths import AT_LEAST, KINDS, Array, JudgedPath, path_lines, queued_work
+from dlprof.report.paths import AT_LEAST, BY, KINDS, Array, JudgedPath, path_lines, queued_work
 from dlprof.runner.quantity import (
     MARK,
     is_wide,
@@ -29,6 +29,8 @@ FIRST_TIMED, FIRST_OTHERS = 4, 2
 """Lines of the first screen: of measured paths, or of others if none was measured."""
 CONDITION = "!"
 """Behind a result that is safe under a condition."""
+UNCERTAIN = 1.5
+"""Times of single processes differ by this ratio without a cause."""
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes says more about the call than about the copy."""
 
@@ -271,6 +273,56 @@ def path_marks(paths: Sequence[JudgedPath]) -> tuple[str, ...]:
     }
     text = " · ".join(mark for mark, is_shown in meanings.items() if is_shown)
     return (text,) if text else ()
+
+
+# Statements of a user
+
+
+def statement_answer(array: Array) -> Answer:
+    """Return the fastest statement, and its distance from the next that is slower."""
+    first, *others = [path for path in array.paths if not path.case.is_wrong] or array.paths
+    if not first.is_timed:
+        return Answer("fastest", note="no statement has a time")
+    equal = sum(_is_equal(first, path) for path in others)
+    slower = next((path for path in others if path.is_timed and not _is_equal(first, path)), None)
+    notes = [
+        f"{counted(equal, 'other')} about as fast" if equal else "",
+        f"{_ratio(first, slower)} as fast as {slower.code}" if slower else "",
+        condition(first),
+    ]
+    return Answer("fastest", first.code, first.brief_time, "; ".join(filter(None, notes)))
+
+
+def statement_table(array: Array) -> Table:
+    """Compare ways to write one conversion, the fastest first."""
+    first, rows = array.paths[0], []
+    for path in array.paths:
+        word = "" if path is first or not path.is_timed else _ratio(first, path)
+        if path is not first and _is_equal(first, path):
+            word = "equal"
+        problem = array.problems(path) or path.untimed_reason
+        code = Cell(path.code, code=True)
+        rows.append((Cell(path.brief_time), Cell(word), path.result_cell, code, Cell(problem)))
+    first_columns = Column("time", right=True), Column("slower", right=True)
+    columns = (*first_columns, Column("result"), Column("statement"), Column("problem"))
+    return Table(columns, tuple(rows), is_summary=True)
+
+
+def _is_equal(first: JudgedPath, path: JudgedPath) -> bool:
+    """Whether the difference from the fastest is noise: their intervals overlap.
+
+    Times of one process have no interval. They are equal within half of the time.
+    """
+    if not (first.is_timed and path.is_timed):
+        return False
+    if first.is_certain and path.is_certain:
+        return path.interval_ns[0] <= first.interval_ns[1]
+    return path.cost_ns <= UNCERTAIN * first.cost_ns
+
+
+def _ratio(first: JudgedPath, path: JudgedPath) -> str:
+    ratio = path.cost_ns / first.cost_ns
+    return f"{significant(ratio)}{BY}"
 
 
 # All paths of an array

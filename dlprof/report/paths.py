@@ -211,7 +211,14 @@ class Array:
 
     @property
     def name(self) -> tuple[str, ...]:
-        return self.paths[0].array
+        producer, *_ = self.pair
+        consumers = dict.fromkeys(path.case.pair[1] for path in self.paths)
+        return (pair_text((producer, ", ".join(consumers))), *self.paths[0].array[1:])
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether a user wrote the paths, to compare them."""
+        return len(self.paths) > 1 and self.paths[0].case.result.case.is_statement
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -260,7 +267,9 @@ def session_arrays(session: Session, known: Cases | None = None) -> list[Array]:
     for case in cases.timed.cases:
         ids, offered = rules.get(case.index, ()), cases.offered(case)
         path = JudgedPath(case, cases.safety(case), ids, worst.get(case.index), offered)
-        found[case.array].append(path)
+        # A user's own statements are compared whatever they return.
+        is_statement = case.result.case.is_statement
+        found[case.spec if is_statement else case.array].append(path)
     phrases: dict[str, str] = {}
     for record in path_findings:
         phrases.setdefault(record.rule, deed(record))

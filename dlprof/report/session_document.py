@@ -162,6 +162,8 @@ def _answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
         return ()
     if _is_one_path(arrays):
         return (_sentence(arrays[0].paths[0]),)
+    if arrays[0].is_comparison:
+        return (path_table.statement_answer(arrays[0]),)
     many = path_table.array_answers if _is_one_pair(arrays) else path_table.pair_answers
     return many(arrays)
 
@@ -183,6 +185,9 @@ def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...
         return tuple(survey.tables(session)), ()
     if _is_one_path(arrays):
         return (), path_table.path_marks(arrays[0].paths)
+    if arrays[0].is_comparison:
+        table = path_table.statement_table(arrays[0])
+        return (table,), path_table.path_marks(arrays[0].paths)
     if len(arrays) == 1:
         table, marks = path_table.short_table(arrays[0])
         return (table,), marks

@@ -89,13 +89,18 @@ class CaseRecord(Model):
         return (*path, self.dtype, self.layout, self.device)
 
     @property
+    def is_statement(self) -> bool:
+        """Whether the user wrote the conversion."""
+        return self.import_.partition(" ")[0] == STATEMENT
+
+    @property
     def path(self) -> str:
         return f"{self.export}->{self.import_}"
 
     @property
     def way(self) -> tuple[str, ...]:
         """Return the path without the array; calls of a user's own differ by their code."""
-        code = (self.code,) if self.import_ == STATEMENT else ()
+        code = (self.code,) if self.is_statement else ()
         return (*self.pair, self.export, self.import_, *code)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dlprof.errors import Unmeasured, UsageError
-from dlprof.probes.base import ANY_DEVICE, DTYPES
+from dlprof.probes.base import ANY_DEVICE, DTYPES, Protocol
 from dlprof.probes.generic import UNKNOWN
 from dlprof.protocol.statement import (
     FaultyStatement,
@@ -20,6 +20,7 @@ from dlprof.protocol.statement import (
     check_source,
     leading_imports,
     parse,
+    whole,
 )
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, inspect_interpreter
@@ -41,37 +42,51 @@ def check(statement: str, setup: str = "", source: str | None = None) -> None:
 
 @contextmanager
 def request_for(
-    statement: str, setup: str, source: str | None, values: Mapping[str, Any]
+    statements: Sequence[str], setup: str, source: str | None, values: Mapping[str, Any]
 ) -> Iterator[tuple[Request, Catalog, Workers | None]]:
-    """Yield the request for a conversion with these options, its catalog, and a pool for its run.
+    """Yield the request for conversions with these options, its catalog, and a pool for its run.
 
-    ``source`` is the name of the array, None if dlprof is to find it. The forks that recognize the
-    conversion diagnose it later, and the worker of the first round imports at the same time. There
-    is no pool if there is a device: an import may begin to use it, and no fork can use it then.
+    ``source`` is the name of their array, None if dlprof is to find it. The forks that recognize
+    the conversions diagnose them later, and the worker of the first round imports at the same time.
+    There is no pool if there is a device: an import may begin to use it, and no fork can then.
 
     Raises :class:`UsageError` for text that makes no sense, and :class:`Unmeasured` if the setup
     fails.
     """
-    check(statement, setup, source)
+    for statement in statements:
+        check(statement, setup, source)
     python, probe_files = values["python"], values["probes"]
     simulated = simulated_in(values["devices"])
     catalog = inspect_interpreter(python, probe_files, simulated)
     variables: dict[str, str] = {}
     for probe in catalog.probes:
         variables |= probe.variables
-    typed = {"statement": statement, "setup": setup, "source": source}
     can_fork = bool(catalog.interpreter.get("no_cuda"))
     imports = [{"statements": leading_imports(setup)}] if can_fork else []
     with closing(Workers(python, variables | catalog.variables)) as pool:
         if imports and processors() > 1:
             pool.load((), imports)
+        typed = [
+            {"statement": statement, "setup": setup, "source": source} for statement in statements
+        ]
         found = _recognize(
             typed, values["timeout"], probe_files, pool.forks(("forks", ()), imports)
         )
-        code = _user_code(setup, found)
-        array = _described(found["source"], found.get("result"))
-        pair = code.producer.name, code.consumer.name
-        request = make_request(values, (pair,), ("time", statement))
+        codes = [_user_code(setup, parts) for parts in found]
+        if len({code.source for code in codes}) > 1:
+            names = ", ".join(dict.fromkeys(code.source for code in codes))
+            raise UsageError(f"the statements convert several arrays ({names}): name one --source")
+        if len(codes) > 1:  # halves of different statements would be paired
+            cuts = [whole(statement, codes[0].source) for statement in statements]
+            codes = [
+                replace(
+                    code, export=cut.export, import_=cut.import_, protocol=Protocol.NATIVE.value
+                )
+                for code, cut in zip(codes, cuts, strict=True)
+            ]
+        array = _described(found[0]["source"], found[0].get("result"))
+        pairs = dict.fromkeys((code.producer.name, code.consumer.name) for code in codes)
+        request = make_request(values, tuple(pairs), ("time", *statements))
         request = replace(
             request,
             axes=Axes(
@@ -79,30 +94,29 @@ def request_for(
             ),
             # The setup makes the array, and does no more. All processes serve one pair.
             settings=replace(request.settings, setup="", together=True),
-            probe_files=(*probe_files, code.reference()),
+            probe_files=(*probe_files, UserCode.reference(codes)),
         )
         catalog = inspect_interpreter(python, request.probe_files, simulated)
         yield request, catalog, pool if can_fork else None
 
 
 def _recognize(
-    typed: dict[str, Any], limit_s: float, probe_files: tuple[str, ...], forks: Processes
-) -> dict[str, Any]:
-    request = {
-        "do": "recognize",
-        **typed,
-        "sources": [f"file:{Path(path).absolute()}" for path in probe_files],
-    }
+    typed: list[dict[str, Any]], limit_s: float, probe_files: tuple[str, ...], forks: Processes
+) -> list[dict[str, Any]]:
+    sources = [f"file:{Path(path).absolute()}" for path in probe_files]
     outcomes: list[Outcome] = []
 
     def ask() -> Lane:
-        worker = yield from forks.next()
-        outcomes.append(worker.ask(request, limit_s))
-        yield from forks.end()
+        for texts in typed:
+            worker = yield from forks.next()
+            request = {"do": "recognize", **texts, "sources": sources}
+            outcomes.append(worker.ask(request, limit_s))
+            yield from forks.end()
 
     finish([ask()])
-    _check(outcomes[0])
-    return outcomes[0].parts
+    for outcome in outcomes:
+        _check(outcome)
+    return [outcome.parts for outcome in outcomes]
 
 
 def _described(source: dict[str, Any], result: dict[str, Any] | None) -> dict[str, Any]:

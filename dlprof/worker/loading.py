@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
@@ -135,30 +135,27 @@ def _check_names(values: Any, allowed: Collection[str], place: str) -> None:
     need(set(values) <= set(allowed), place, f"of {', '.join(allowed)}", values)
 
 
-def own_probes(own: UserCode) -> list[Probe]:
-    """Make a probe for each framework of a user's own conversion.
+def own_probes(codes: Sequence[UserCode]) -> list[Probe]:
+    """Make a probe for each framework of a user's own conversions of one array.
 
     Each is the framework's own probe with the user's text: the setup makes the array instead of
     ``create``, and the statement takes the place of an export and an import. An object of an
     unknown framework speaks for itself.
     """
-    sides = {side.name: side for side in (own.producer, own.consumer)}
-    return [_own_probe(own, side) for side in sides.values()]
+    sides = {side.name: side for own in codes for side in (own.producer, own.consumer)}
+    return [_own_probe(codes, side) for side in sides.values()]
 
 
-def _own_probe(own: UserCode, side: Side) -> Probe:
+def _own_probe(codes: Sequence[UserCode], side: Side) -> Probe:
+    own = codes[0]
     base = type(find(*side.probe)) if side.probe else Generic
-    protocol = Protocol(own.protocol)
-    export = Export("array" if own.export == "{x}" else "export", protocol, own.export)
-    import_ = Import(
-        STATEMENT,
-        (protocol,),
-        own.import_,
-        setup=own.setup,
-        promise=promise(own.import_.format(x="x")),
-        result_device=own.result_device,
-        returns_array=own.returns_array,
-    )
+    name = "array" if own.export == "{x}" else "export"
+    export = Export(name, Protocol(own.protocol), own.export)
+    imports = [
+        _own_import(code, f"{STATEMENT} {number}" if number > 1 else STATEMENT)
+        for number, code in enumerate(codes, 1)
+        if code.consumer.name == side.name
+    ]
     # The setup has made the array. To make another one, it runs again.
     rerun = f"exec(compile({own.setup!r}, '<setup>', 'exec', dont_inherit=True), globals())"
     created = f"if '_made' in globals():\n    {rerun}\n_made = True\nx = {own.source}"
@@ -168,7 +165,7 @@ def _own_probe(own: UserCode, side: Side) -> Probe:
         "module": side.module,
         "devices": ANY_DEVICE,
         "exports": (export,),
-        "imports": (import_,),
+        "imports": tuple(imports),
         "create": lambda _self, _spec: created,
     }
     if side.probe is None:
@@ -176,6 +173,18 @@ def _own_probe(own: UserCode, side: Side) -> Probe:
         members |= {"distributions": distributions, "wait_text": side.wait}
     probe: Probe = type(f"Own{base.__name__}", (OneArray, base), members)()
     return probe
+
+
+def _own_import(own: UserCode, name: str) -> Import:
+    return Import(
+        name,
+        (Protocol(own.protocol),),
+        own.import_,
+        setup=own.setup,
+        promise=promise(own.import_.format(x="x")),
+        result_device=own.result_device,
+        returns_array=own.returns_array,
+    )
 
 
 class WorkerState:

@@ -139,3 +139,23 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(words, code, said):
     done = dlprof("time", *words, "--quick")
     assert done.code == code
     assert said in done.sentence()
+
+
+def test_several_statements_are_compared_with_the_fastest_first(tmp_path):
+    path = tmp_path / "session.json"
+    setup = "import numpy, torch; x = numpy.arange(3e5)"
+    statements = ["torch.tensor(list(x))", "torch.from_numpy(x)", "numpy.array(x)"]
+    done = dlprof("time", "-s", setup, *statements, "--quick", "-o", path)
+    assert done.code == 0, done.err
+    assert [result["case"]["code"] for result in content(path)["results"]] == statements
+    assert "numpy → torch, numpy" in done.out
+    rows = [line for line in done.out.splitlines() if "(x" in line]
+    assert "fastest  torch.from_numpy(x)" in rows[0]
+    assert "torch.tensor(list(x))" in rows[-1]
+    assert "equal" not in rows[-1]
+
+
+def test_statements_of_different_arrays_are_refused():
+    done = dlprof("time", "-s", "import numpy; a = b = numpy.ones(3)", "numpy.array(a)", "b.copy()")
+    assert done.code == 2
+    assert "several arrays (a, b): name one --source" in done.sentence()

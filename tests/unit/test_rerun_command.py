@@ -41,7 +41,7 @@ def test_it_repeats_placements_setup_and_probe_files():
 
 def test_the_users_own_conversion_leads_to_every_path_of_its_frameworks():
     sides = {"producer": Side("torch", "torch"), "consumer": Side("numpy", "numpy")}
-    own = UserCode("import numpy", "x", "{x}", "y", "native", **sides).reference()
+    own = UserCode.reference([UserCode("import numpy", "x", "{x}", "y", "native", **sides)])
     session = alone(case(), request={"probe_files": [own]})
     assert pair_command(session) == "dlprof run torch numpy --shape 4x4 --device cpu"
     assert not rerun_command(session, finding_of("DLP018", results=[0]))

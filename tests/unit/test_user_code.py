@@ -31,7 +31,7 @@ def own(setup=SETUP, **changes):
 
 
 def subject(setup=SETUP, shape=(3, 4), dtype="float32", **changes):
-    (probe,) = loading.load(own(setup, **changes).reference())
+    (probe,) = loading.load(UserCode.reference([own(setup, **changes)]))
     return make_subject(
         producer=probe, consumer=probe, import_=probe.imports[0], spec=ArraySpec(shape, dtype)
     )
