@@ -70,6 +70,8 @@ def _tasks(plan: JobsPlan, all_jobs: Sequence[Job], folder: Path) -> list[Task]:
     tasks: list[Task] = []
     for name, environment in plan.environments.items():
         open_jobs = [job for job in all_jobs if job.environment == name and not job.is_done]
+        for job in open_jobs:
+            job.check_places()
         if not open_jobs:
             continue
         try:

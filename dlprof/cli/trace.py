@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ import typer
 
 from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import color, complain, session_name, width
-from dlprof.errors import FindingsFailed, UsageError
+from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.runner import files, options
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.interrupts import uninterrupted
@@ -77,12 +78,15 @@ CHROME = Option(
     metavar="FILE|-",
 )
 OUTPUT = replace(options.SESSION, help="Keep the trace here.")
+PYTHON = replace(
+    options.PYTHON, help="Run the program in this interpreter; dlprof need not be installed there."
+)
 FEW = 3
 """Lines that the last message names; the table has all."""
 
 
 @takes(
-    *(AS_MODULE, INCLUDE, DEVICE, FAIL_ON),
+    *(AS_MODULE, INCLUDE, DEVICE, PYTHON, FAIL_ON),
     *(options.FULL, OUTPUT, JSON, options.HTML, options.MARKDOWN, CHROME),
 )
 def trace(
@@ -107,6 +111,7 @@ def trace(
         include=given[INCLUDE],
         events=given[CHROME] is not None,
         simulated=given[DEVICE] or 0,
+        python=given[PYTHON] or sys.executable,
     )
     own = [option.name for option in (FAIL_ON, INCLUDE, CHROME, options.FULL, options.HTML)]
     if late := [word for word in program[1:] if word.partition("=")[0] in own]:
@@ -159,7 +164,10 @@ def _write(trace: Trace, outputs: Outputs, path: Path) -> None:
 
 
 def end(trace: Trace, words: Sequence[str]) -> None:
-    """End as the program ended, or with exit code 1 for a fault that ``--fail-on`` names."""
+    """End as the program ended, or with exit code 1 for a fault that ``--fail-on`` names.
+
+    With ``--fail-on``, the success of a program with lost counts becomes exit code 3.
+    """
     from dlprof.report.trace_document import cut_short, row_place
     from dlprof.runner.trace import doubts, faults
 
@@ -172,8 +180,10 @@ def end(trace: Trace, words: Sequence[str]) -> None:
         gaps = [*cut_short(trace), *(f"not all is traced of {part}" for part in trace.troubles)]
         unknown = [row_place(row) for row in trace.rows if {*words} & {*doubts(row)}]
         result = "passed" + (f", but unknown for {_first_places(unknown)}" if unknown else "")
-        if gaps or not trace.processes:
-            result = f"unknown, as {gaps[0] if gaps else 'no process wrote its conversions'}"
+        if gaps:
+            result = f"unknown, as {gaps[0]}"
+        if gaps and not trace.exit_code:
+            raise Unsure(f"--fail-on {','.join(words)}: {result}")
         complain(f"dlprof: --fail-on {','.join(words)}: {result}")
     code = trace.exit_code
     if code < 0:

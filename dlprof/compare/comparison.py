@@ -41,6 +41,7 @@ from dlprof.runner.axes import NO_TIMES
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time
 from dlprof.runner.session import (
+    CONDITIONS,
     CaseRecord,
     Environment,
     Header,
@@ -380,9 +381,10 @@ def _unmeasured(case: Compared) -> tuple[str, str]:
 REFUSED = {
     "machine": "measured on different machines",
     "measuring": "measured in different ways",
+    "condition": "measured under different conditions",
 }
 """Kinds of differences that times cannot be compared across, in words."""
-ABSENT = {"version": "missing", "setting": "unset"}
+ABSENT = {"version": "missing", "setting": "unset", "condition": "unset"}
 """The word for a package or a variable that a side lacks. Other facts that it lacks are unknown."""
 
 
@@ -390,8 +392,9 @@ ABSENT = {"version": "missing", "setting": "unset"}
 class Difference:
     """``what`` is ``base`` in BASE and ``head`` in HEAD.
 
-    Times cannot be compared across the kinds ``machine`` and ``measuring``. A ``version`` is what
-    is compared, as a rule, and a ``setting`` is worth knowing.
+    Times cannot be compared across the kinds ``machine``, ``measuring`` and ``condition``: an
+    environment variable that changes times. A ``version`` is what is compared, as a rule, and a
+    ``setting`` is worth knowing.
     """
 
     what: str
@@ -460,6 +463,8 @@ def _facts(header: Header) -> dict[str, dict[str, object]]:
         f"{gpu.name} ({gpu.sm_clock_max_mhz} MHz, memory {gpu.memory_clock_max_mhz} MHz)"
         for gpu in gpus or ()
     ]
+    texts: dict[str, object] = {name: text or "unset" for name, text in variables.items()}
+    conditions = {name: texts.pop(name) for name in variables if name.startswith(CONDITIONS)}
     drivers = {str(gpu.driver_version) for gpu in gpus or ()}
     return {
         "machine": {
@@ -484,8 +489,6 @@ def _facts(header: Header) -> dict[str, dict[str, object]]:
             **(environment.packages or {}),
             "driver": ", ".join(sorted(drivers)) or None,
         },
-        "setting": {
-            "setup": settings.setup or "none",
-            **{name: value or "unset" for name, value in variables.items()},
-        },
+        "condition": conditions,
+        "setting": {"setup": settings.setup or "none", **texts},
     }

@@ -86,6 +86,12 @@ class Job:
     def log(self) -> Path:
         return self.session.with_suffix(".log")
 
+    def check_places(self) -> None:
+        """Raise :class:`UsageError` if a file of the job would be written elsewhere, or blocks."""
+        for place in (self.session, self.log):
+            if place.is_symlink() or (place.exists() and not place.is_file()):
+                raise UsageError(f"{place} is not a regular file: remove it")
+
     @property
     def title(self) -> str:
         return f"{self.environment}  {self.scenario}"

@@ -361,7 +361,7 @@ def _changes_table(comparison: Comparison, codes: dict[CaseRecord, Cell]) -> Tab
 def _method(comparison: Comparison, names: tuple[str, str]) -> Table:
     items = {
         "versions": _differences(comparison, "version"),
-        "also different": _differences(comparison, "machine", "measuring", "setting"),
+        "also different": _differences(comparison, "machine", "measuring", "condition", "setting"),
     }
     headers = {"BASE": comparison.base, "HEAD": comparison.head}
     for (side, header), name in zip(headers.items(), names, strict=True):

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 LONGEST = 2000
 """Characters of a text; a longer one ends in an ellipsis."""
 LARGEST_INTEGER = 2**63 - 1
-FORMULA = ("=", "+", "-", "@")
-"""First characters of texts that spreadsheets run (owasp.org, CSV injection)."""
+FORMULA = ("=", "+", "-", "@", *"\uff1d\uff0b\uff0d\uff20")
+"""First characters of texts that spreadsheets run (owasp.org, CSV injection), also full-width."""
 
 
 def _time(column: str, place: str, unit: str = "_ns") -> dict[str, str]:

@@ -32,11 +32,8 @@ ROW = 36
 LONGEST = 2000
 """Characters of a sentence or a cell."""
 
-INLINE = (
-    (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
-    (re.compile(r"\[([^\]]+)\]\((https://[^)\s]+)\)"), r'<a href="\2" rel="noreferrer">\1</a>'),
-    (re.compile(r" \((https://[^)\s]+)\)"), r' (<a href="\1" rel="noreferrer">source</a>)'),
-)
+CODE = re.compile(r"`([^`]+)`")
+LINK = re.compile(r"\[([^\]]+)\]\((https://[^)\s]+)\)")
 
 
 def render(document: Document, session: Session | None = None) -> str:
@@ -86,11 +83,14 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 
 def prose(text: str) -> Markup:
-    """Return a sentence with its code and its links, which are all its Markdown."""
-    html = str(escape(cut(text)))
-    for pattern, replacement in INLINE:
-        html = pattern.sub(replacement, html)
-    return Markup(html)  # noqa: S704 - escaped above
+    """Return a sentence with its code. It may hold text from outside, so it has no links."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(cut(text)))))  # noqa: S704 - escaped here
+
+
+def sourced(text: str) -> Markup:
+    """Return a sentence of a rule, with its code and the links to its sources."""
+    link = r'<a href="\2" rel="noreferrer">\1</a>'
+    return Markup(LINK.sub(link, prose(text)))  # noqa: S704 - escaped there
 
 
 @cache
@@ -114,7 +114,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = (cut, prose, shown, linked, first_lines)
+    filters = (cut, prose, sourced, shown, linked, first_lines)
     environment.filters |= {function.__name__: function for function in filters}
     return environment.get_template("page.html.j2")
 

@@ -7,10 +7,9 @@ no markup, mentions no user and ends no table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 from dlprof.report.document import Answer, Block, Cell, Document, Problem, Table, first_lines
-from dlprof.text.markdown import code, prose
+from dlprof.text.markdown import code, html, prose
 
 MOST_ROWS = 200
 
@@ -29,7 +28,7 @@ def render(document: Document) -> str:
         "\n".join(map(_problem, document.problems)),
     ]
     for section in (section for section in document.sections if not section.is_first):
-        heading = f"<summary>{escape(' '.join(section.heading.split()))}</summary>"
+        heading = f"<summary>{html(section.heading)}</summary>"
         blocks += [f"<details>{heading}", *map(_block, section.blocks), "</details>"]
     return "\n\n".join(block for block in blocks if block) + "\n"
 

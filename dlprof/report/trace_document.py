@@ -185,13 +185,15 @@ def _notices(trace: Trace) -> Iterable[str]:
 
 
 def cut_short(trace: Trace) -> Iterator[str]:
-    """Warn of processes that were killed or still run: some conversions may be missing."""
+    """Warn of processes whose last counts are lost: some conversions may be missing."""
     cut = [process for process in trace.processes if not process.ended]
+    if trace.program and not trace.processes:
+        yield "no process wrote its conversions."
     if cut:
-        verb = "was killed or still runs" if len(cut) == 1 else "were killed or still run"
         until = plain_time(min(process.wall_ns for process in cut), 3)
         yield (
-            f"{len(cut)} of {len(trace.processes)} processes {verb}: "
+            f"{len(cut)} of {len(trace.processes)} processes did not write all counts "
+            "(killed, still running, or writing failed): "
             f"conversions later than {until} after its start may be missing."
         )
 

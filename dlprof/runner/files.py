@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import errno
+import fcntl
 import io
 import itertools
 import os
@@ -39,10 +40,21 @@ def begins_as(path: Path, schema: str) -> bool:
     return re.match(rf'\s*\{{\s*"schema"\s*:\s*"{kind}/', beginning) is not None
 
 
+def is_readable(path: Path) -> bool:
+    """Whether it is a regular file that is not too large. Others may block, or have no end."""
+    return path.is_file() and path.stat().st_size <= MOST_BYTES
+
+
 def read_bytes(path: Path) -> bytes:
-    """Read a whole file. Raises :class:`OSError`, also for a file over ``MOST_BYTES``."""
+    """Read a whole file, or stdin. Raises :class:`OSError`, also for a file over ``MOST_BYTES``.
+
+    Of other pipes it reads those that the shell opened: ``<(command)`` is ``/dev/fd/63``.
+    """
+    is_open = path == STDIN or path.parent == Path("/dev/fd")
+    if path.exists() and not (is_open or path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "it is not a regular file")
     with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)  # a device such as /dev/zero has no end
+        content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES >> 20} MiB")
     return content
@@ -126,9 +138,16 @@ def default_path(command: str) -> Path:
         ) from None
     for old in _files(folder)[KEPT_SESSIONS:]:
         with contextlib.suppress(OSError):
-            old.unlink()
+            _remove_unused(old)
     now = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%d-%H%M%S}"
     return folder / f"{now}-{os.getpid()}-{next(_runs)}-{command}.json"
+
+
+def _remove_unused(path: Path) -> None:
+    """Remove a file. Raises :class:`OSError`, also for a session that a run still writes."""
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
 
 
 def kept_sessions() -> list[Path]:
@@ -155,8 +174,12 @@ def state_folder() -> Path:
 
 def remember_last(path: Path, kind: str = LAST) -> None:
     """Keep the name of the newest session, or trace, which ``LAST`` names in commands."""
-    with contextlib.suppress(OSError, UsageError):  # a read-only folder costs the name only
-        (_make_folder(state_folder()) / kind).write_text(str(path.absolute()), encoding="utf-8")
+    # A read-only folder costs the name only.
+    with (
+        contextlib.suppress(OSError, UsageError),
+        _replacing(_make_folder(state_folder()) / kind) as file,
+    ):
+        file.write(os.fsencode(path.absolute()))
 
 
 def newest(*kinds: str) -> Path:
@@ -164,7 +187,7 @@ def newest(*kinds: str) -> Path:
     names = [name for kind in kinds if (name := state_folder() / kind).is_file()]
     try:
         name = max(names, key=lambda name: name.stat().st_mtime_ns)
-        return Path(name.read_text(encoding="utf-8"))
+        return Path(os.fsdecode(read_bytes(name)))
     except (OSError, ValueError):
         what = "session or trace" if LAST_TRACE in kinds else "session"
         raise UsageError(f"LAST names the newest {what}: there is none yet") from None

@@ -115,6 +115,9 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     steady = STEADY_TUNABLES if request.settings.in_turns else ""
     if tunables := os.environ.get(TUNABLES, steady):
         variables[TUNABLES] = tunables
+    variables |= {
+        name: text for name, text in os.environ.items() if name.startswith(sessions.CONDITIONS)
+    }
     variables |= catalog.variables
     if catalog.simulated:
         reasons = {"on simulated CUDA devices: asked for": None}

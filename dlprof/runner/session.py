@@ -44,6 +44,11 @@ SIMULATED = "Simulated CUDA device: order and copies are real, times are not."
 """Every output of such a session contains it."""
 DISTURBED = 0.5
 """From this share of disturbed samples on, the median of a process is a disturbed one."""
+CONDITIONS = (
+    *("CUDA_LAUNCH_BLOCKING", "GOMP_", "KMP_", "LD_PRELOAD", "MALLOC_", "MIMALLOC_", "MKL_"),
+    *("OMP_", "OPENBLAS_", "PYTHONDEVMODE", "PYTHONMALLOC", "PYTHONTRACEMALLOC", "TCMALLOC_"),
+)
+"""Beginnings of environment variables that change times, whichever framework is measured."""
 WIDEST_SHARE = 0.25
 """A share whose interval reaches further is not written as a number."""
 
@@ -384,7 +389,7 @@ class Environment(Record):
     libraries: Maybe[dict[str, str]] = None
     """By distribution, the framework that it belongs to."""
     variables: Maybe[dict[str, Maybe[str]]] = None
-    """Environment variables that a probe or a GPU reads."""
+    """Environment variables that a probe or a GPU reads, and those of :data:`CONDITIONS`."""
 
     @property
     def versions(self) -> tuple[str, ...]:

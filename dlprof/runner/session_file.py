@@ -23,7 +23,10 @@ from dlprof.runner.merge import merge
 from dlprof.runner.session import SCHEMA, Environment, Header, Session, on_one_machine
 from dlprof.text import json_text
 
-SAME = ("dlprof", "python", "implementation", "platform", "machine", "cpu", "cores", "packages")
+SAME = (
+    *("dlprof", "python", "implementation", "platform", "machine", "cpu", "cores", "packages"),
+    "variables",
+)
 """Facts that all rounds of a result share."""
 
 XZ = b"\xfd7zXZ\0"
@@ -79,7 +82,8 @@ class SessionFile:
         """Append the end of the sitting. Raises :class:`Unsaved` if the disk is full."""
         self.end = dict(end)
         if self._answers:
-            self._append(json_text.dump({"end": end}))
+            count = sum(map(len, self._answers.values()))
+            self._append(json_text.dump({"end": {**end, "answers": count}}))
 
     def answers(self, number: int) -> list[tuple[int, WorkerAnswer]]:
         """Return each answer to a case with its round, in order."""
@@ -110,6 +114,8 @@ class SessionFile:
         self._file.close()
 
     def _continue(self, file: BinaryIO) -> None:
+        if os.fstat(file.fileno()).st_size > files.MOST_BYTES:
+            raise UsageError(f"{self.path} is too large for a session; name another file with -o")
         text = file.read().decode("utf-8", "replace")
         if not text.strip():
             self._append(json_text.dump(self.header))
@@ -183,7 +189,10 @@ def first_error(error: ValidationError) -> str:
 
 
 def _read(text: str, name: str) -> tuple[dict[str, Any], Answers, dict[str, Any]]:
-    """Return header, answers and end, without a torn last line."""
+    """Return header, answers and end, without a torn last line.
+
+    Each round of a case has one answer, and an end has the count of all answers before it.
+    """
     first, _, body = text.partition("\n")
     header = _content(first, name, 1)
     schema = str(header.get("schema"))
@@ -193,18 +202,26 @@ def _read(text: str, name: str) -> tuple[dict[str, Any], Answers, dict[str, Any]
         raise SessionError(f"{name} is not a dlprof session: its schema is not {SCHEMA!r}")
     answers: defaultdict[int, list[tuple[int, WorkerAnswer]]] = defaultdict(list)
     end: dict[str, Any] = {}
+    known: set[tuple[int, int]] = set()
     for number, line in enumerate(body.split("\n")[:-1], start=2):
         content = _content(line, name, number)
         try:
             if "end" in content:
                 end = dict(content["end"])
+                if end.pop("answers", len(known)) != len(known):
+                    raise SessionError(f"{name} is damaged: its end counts other answers")
                 continue
-            answer = dict(content["answer"])
+            answer, place = dict(content["answer"]), (content["of"], content["round"])
             str(answer["status"])
-            answers[int(content["of"])].append((int(content["round"]), answer))
-            end = {}  # a later sitting went on
+            is_new = place not in known and place[0] in range(len(header["cases"]))
+            is_new = is_new and place[1] >= 0
         except (LookupError, TypeError, ValueError):
-            raise SessionError(f"{name} is damaged in line {number}") from None
+            is_new = False
+        if not is_new:
+            raise SessionError(f"{name} is damaged in line {number}")
+        known.add(place)
+        answers[place[0]].append((place[1], answer))
+        end = {}  # a later sitting went on
     return header, answers, end
 
 

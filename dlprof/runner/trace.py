@@ -30,9 +30,11 @@ from dlprof.errors import SessionError, UsageError
 from dlprof.runner import files
 from dlprof.runner.evidence import Maybe, Model, Number, Whole
 from dlprof.runner.interrupts import uninterrupted
+from dlprof.runner.worker_client import same_interpreter
 from dlprof.simulated import environment
 from dlprof.text import json_text
 from dlprof.text.clean import sanitised
+from dlprof.text.source import NOT_PYTHON
 from dlprof.tracer.calls import Tracer
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
@@ -102,7 +104,7 @@ class TraceRow(Model):
 class TracedProcess(Model):
     """A process of the program. ``wall_ns`` is how long it was counted.
 
-    ``ended`` is false if it was killed, or still runs.
+    ``ended`` is false if it was killed, still runs, or could not write its last counts.
     """
 
     pid: Whole
@@ -146,12 +148,15 @@ class Program:
     events: bool = False
     simulated: int = 0
     """The number of simulated CUDA devices; 0 for the machine's own."""
+    python: str = sys.executable
+    """The interpreter; dlprof need not be installed there."""
 
 
 def trace(program: Program) -> Trace:
     """Run the program to its end, with its own input and output.
 
-    ``exit_code`` is negative if a signal ended it. Raises :class:`UsageError` without a file.
+    ``exit_code`` is negative if a signal ended it. Raises :class:`UsageError` without a file, and
+    for an interpreter that cannot be started.
     """
     name = program.words[0]
     if not (program.as_module or Path(name).is_file() or Path(name, "__main__.py").is_file()):
@@ -167,11 +172,12 @@ def trace(program: Program) -> Trace:
             "as_module": program.as_module,
         }
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
-        command = [sys.executable, *flags, MAIN, json.dumps(options)]
+        flags = flags if same_interpreter(program.python) else ()
+        command = [program.python, *flags, MAIN, json.dumps(options)]
         variables: Mapping[str, str] = os.environ
         if program.simulated:
             simulated = {**os.environ, **environment.variables(program.simulated)}
-            variables = environment.on_simulated_device(simulated, sys.executable)
+            variables = environment.on_simulated_device(simulated, program.python)
         created, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter_ns()
         code = _run([*command, *program.words], variables)
         wall_ns = time.perf_counter_ns() - began
@@ -194,7 +200,11 @@ def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
 
     It gets the signals that ask dlprof to end. Ctrl-C in a terminal reaches it anyway.
     """
-    process = subprocess.Popen(command, env=variables)  # noqa: S603 - what the user named
+    try:
+        process = subprocess.Popen(command, env=variables)  # noqa: S603 - what the user named
+    except OSError as error:
+        python = f"cannot start the interpreter {command[0]}"
+        raise UsageError(f"{python}: {error.strerror}") from None
 
     def pass_on(number: int, _: object) -> None:
         process.send_signal(number)
@@ -234,14 +244,19 @@ def completed(fields: Mapping[str, Any]) -> Trace:
     Names and text of the program are sanitized.
     """
     linecache.checkcache()
-    rows = [
-        {**row, "expression": _expression(row)[:WIDEST], "allowed": sorted({*_allowed(row)})}
-        for row in fields["rows"]
-    ]
-    return Trace.model_validate(sanitised({**fields, "rows": rows, "sources": _sources(rows)}))
+    texts = {file: _source(file) for file in {row["file"] for row in fields["rows"]}}
+    rows = []
+    for row in fields["rows"]:
+        lines = texts[row["file"]]
+        expression, allowed = _expression(row, lines)[:WIDEST], sorted({*_allowed(row, lines)})
+        rows.append({**row, "expression": expression, "allowed": allowed})
+    sources = _sources(rows, texts)
+    return Trace.model_validate(sanitised({**fields, "rows": rows, "sources": sources}))
 
 
-def _sources(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[int, str]]]:
+def _sources(
+    rows: Sequence[Mapping[str, Any]], texts: Mapping[str, list[str]]
+) -> dict[str, list[tuple[int, str]]]:
     """Return the lines around each row, by file."""
     line_numbers: dict[str, set[int]] = {}
     for row in rows[:MOST_SOURCES]:
@@ -254,38 +269,41 @@ def _sources(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[int, str
             if 0 < number <= len(lines)
         ]
         for file, numbers in line_numbers.items()
-        if (lines := _source(file))
+        if (lines := texts[file])
     }
 
 
 def _source(file: str) -> list[str]:
-    """Return the lines of a file or of a notebook's cell."""
-    return [line.rstrip("\n") for line in linecache.getlines(file)]
+    """Return the lines of a file or of a notebook's cell. Code may name any file as its own."""
+    with suppress(OSError, ValueError):
+        if not Path(file).exists() or files.is_readable(Path(file)):
+            return [line.rstrip("\n") for line in linecache.getlines(file)]
+    return []
 
 
-def _expression(row: Mapping[str, Any]) -> str:
+def _expression(row: Mapping[str, Any], lines: Sequence[str]) -> str:
     """Return the text of a conversion, or the whole line if its columns do not hold a call."""
-    lines, span = _source(row["file"]), row.get("span")
+    span = row.get("span")
     number: int = row["line"]
     if not 1 <= number <= len(lines):
         return ""
     if span and span[1] <= len(lines):
         first, last, begin, end = span
-        texts = [text.encode() for text in lines[first - 1 : last]]
-        texts[-1] = texts[-1][:end]
-        texts[0] = texts[0][begin:]
-        with suppress(SyntaxError, ValueError):
+        with suppress(*NOT_PYTHON, IndexError):  # a long chain of operands is too deep
+            texts = [text.encode() for text in lines[first - 1 : last]]
+            texts[-1] = texts[-1][:end]
+            texts[0] = texts[0][begin:]
             tree = ast.parse(b"\n".join(texts).decode("utf-8", "replace"), mode="eval")
             if any(isinstance(node, ast.Call) for node in ast.walk(tree)):
                 return ast.unparse(tree)
     return lines[number - 1].split("#")[0].strip()
 
 
-def _allowed(row: Mapping[str, Any]) -> Iterator[str]:
+def _allowed(row: Mapping[str, Any], lines: Sequence[str]) -> Iterator[str]:
     """Yield what comments on the lines of the expression allow."""
     line = row["line"]
     first, last = (row.get("span") or (line, line))[:2]
-    for text in _source(row["file"])[max(min(first, line) - 1, 0) : max(last, line)]:
+    for text in lines[max(min(first, line) - 1, 0) : max(last, line)]:
         for words in ALLOW.findall(text):
             yield from (word.strip() for word in words.split(","))
 

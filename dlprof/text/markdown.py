@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import re
+from html import escape
 
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>#!|~@&$]|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
-_ENTITIES = {"@": "&#x40;", "#": "&#x23;", "<": "&lt;", ">": "&gt;", "&": "&amp;"}
-"""An entity keeps GitHub from a mention or an issue's number; a backslash does not."""
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#!|~@&$]|:(?=//)|(?<=\bwww)\.|\bgh-(?=\d)", re.IGNORECASE)
+_REFERENCE = re.compile(r"[@#]|:(?=//)|\bgh-(?=\d)", re.IGNORECASE)
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_APART = "<!-- -->"
+"""Keeps GitHub from a mention or an issue's number. It looks for these in the rendered page, so a
+backslash or an entity does not."""
 _BACKTICKS = re.compile(r"`+")
 
 
 def prose(text: str) -> str:
     """Return ``text`` for a line or a cell, without markup."""
     shown = " ".join(text.split())
-    return _MARKUP.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), shown)
+    return _MARKUP.sub(_harmless, shown)
+
+
+def _harmless(match: re.Match[str]) -> str:
+    if match[0][-1] in "@#-":
+        return match[0] + _APART
+    return _ENTITIES.get(match[0], f"\\{match[0]}")
+
+
+def html(text: str) -> str:
+    """Return ``text`` for an HTML element in Markdown."""
+    return _REFERENCE.sub(rf"\g<0>{_APART}", escape(" ".join(text.split()), quote=False))
 
 
 def code(text: str) -> str:

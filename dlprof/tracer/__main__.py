@@ -6,16 +6,22 @@ is imported here, such as a ``json.py``.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import sys
 
-# Where dlprof may be found only in the working folder.
-sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120 - few imports
-from dlprof.device.cuda import admit_jax
-from dlprof.tracer import program
-
-sys.path.pop()
+OLDEST = (3, 10)
+if sys.version_info < OLDEST:
+    sys.exit("Python " + sys.version.split()[0] + " is too old: dlprof traces 3.10 and newer")
+# This package itself: the interpreter may have none, or another version.
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - few imports
+spec = importlib.util.spec_from_file_location("dlprof", os.path.join(ROOT, "__init__.py"))  # noqa: PTH118
+assert spec is not None and spec.loader is not None  # noqa: PT018, S101 - the file is there
+sys.modules["dlprof"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules["dlprof"])
+from dlprof.device.cuda import admit_jax  # noqa: E402
+from dlprof.tracer import program  # noqa: E402
 
 
 def main() -> None:

@@ -392,6 +392,7 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
             raise
         return result
 
+    traced.__annotations__ = {}
     # torch.compile looks into the original instead of the wrapper.
     traced._torchdynamo_inline = original  # type: ignore[attr-defined]  # noqa: SLF001
     is_plain = target.is_method or isinstance(original, types.FunctionType)
@@ -414,6 +415,8 @@ class Builtin(functools.partial):  # type: ignore[type-arg]
     is pickled by the name of the original, and equal to it: programs and frameworks keep tables of
     functions, and torch gives ``__torch_function__`` the original.
     """
+
+    __annotations__ = {}
 
     def __eq__(self, other: object) -> bool:
         mine, theirs = (getattr(value, "__wrapped__", value) for value in (self, other))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
 import sysconfig
-from types import FrameType
+from collections.abc import Sequence
+from types import CodeType, FrameType
+from typing import Any
 
 from dlprof.probes import ALL
 
@@ -86,10 +87,12 @@ class Places:
         return not is_tracer and any(folder in name.split("/") for folder in PACKAGES)
 
 
-def span(frame: FrameType) -> tuple[int, int, int, int] | None:
-    """Return the expression's first and last line and its columns; from Python 3.11."""
-    positions = getattr(frame.f_code, "co_positions", None)
-    if positions is None:
-        return None
-    found = next(itertools.islice(positions(), frame.f_lasti // 2, None), None)
+def positions(code: CodeType) -> list[Any]:
+    """Return the places of all instructions; empty before Python 3.11."""
+    return list(code.co_positions()) if hasattr(code, "co_positions") else []
+
+
+def span(places: Sequence[Any], instruction: int) -> tuple[int, int, int, int] | None:
+    """Return the expression's first and last line and its columns, if they are known."""
+    found = places[instruction // 2] if 0 <= instruction // 2 < len(places) else None
     return None if found is None or None in found else tuple(found)

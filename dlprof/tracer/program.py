@@ -56,6 +56,7 @@ def start(folder: str, include: tuple[str, ...] = (), events: bool = False) -> T
     _follow_pools(tracer)
     _follow_spawned((folder, include, events))
     _follow_programs({"folder": folder, "include": include, "events": events})
+    tracer.rows.write()  # later it may not be allowed to
     return tracer
 
 

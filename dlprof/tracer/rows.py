@@ -20,7 +20,7 @@ from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any
 
-from dlprof.tracer.place import span
+from dlprof.tracer.place import positions, span
 from dlprof.tracer.targets import Target
 
 SCHEMA = "dlprof.trace/1"
@@ -40,6 +40,8 @@ TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES = range(6)
 """The numbers of a row for one dtype and shape. SIZE is the bytes of one array."""
 LONGER, LONGER_NS = 3, 20_000
 """A wait takes this many times as long as an idle call, and this much more."""
+_clock, _date = time.perf_counter, time.time
+"""Bound here: a program may replace those of :mod:`time`."""
 Queue = tuple[bool, Any]
 """Whether work was queued when a call began, and the form of the call: its arguments' names."""
 
@@ -195,6 +197,8 @@ class Rows:
         self.troubles: dict[str, str] = {}
         """Failures of the tracer, by place and type of the error."""
         self.with_events = events
+        self._positions: dict[int, tuple[CodeType, list[Any]]] = {}
+        """Lines and columns of instructions, by the id of their code, which is kept here."""
         self.begin()
 
     def trouble(self, place: str, error: Exception) -> None:
@@ -204,8 +208,8 @@ class Rows:
 
     def begin(self) -> None:
         """Count from zero: at the start, and in the child of a fork."""
-        self.pid, self.started = os.getpid(), time.time()
-        self.started_s = time.perf_counter()
+        self.pid, self.started = os.getpid(), _date()
+        self.started_s = _clock()
         self.next_file_s = self.started_s + FIRST_FILE_S
         self.rows: dict[Any, Row] = {}
         self.events: list[tuple[int, int, Row, int]] = []
@@ -220,7 +224,10 @@ class Rows:
         row = Row(target, producer, via)
         if frame is not None:
             row.code = code = frame.f_code
-            row.file, row.line, row.span = code.co_filename, frame.f_lineno, span(frame)
+            if id(code) not in self._positions:
+                self._positions[id(code)] = code, positions(code)
+            row.span = span(self._positions[id(code)][1], frame.f_lasti)
+            row.file, row.line = code.co_filename, frame.f_lineno
             row.function = getattr(code, "co_qualname", code.co_name)
         key = row.file, row.line, row.function, target.conversion, producer, via, row.span
         return self.rows.setdefault(key, row)
@@ -236,9 +243,9 @@ class Rows:
             self.events.append((round(since_s * 1e9), round(took_ns), row, get_ident()))
         if began_s > self.next_file_s:
             self.next_file_s = math.inf  # of several threads, one writes
-            began = time.perf_counter()
+            began = _clock()
             self.write()
-            wrote = time.perf_counter()
+            wrote = _clock()
             self.next_file_s = wrote + max(INTERVAL_S, SHARE * (wrote - began))
 
     def _widen(self) -> None:
@@ -257,9 +264,9 @@ class Rows:
         return {
             "schema": SCHEMA,
             "pid": self.pid,
-            "argv": [str(word) for word in getattr(sys, "argv", [])],
+            "argv": [str(word) for word in getattr(sys, "argv", None) or ()],
             "started": self.started,
-            "wall_ns": round((time.perf_counter() - self.started_s) * 1e9),
+            "wall_ns": round((_clock() - self.started_s) * 1e9),
             "ended": ended,
             "python": ".".join(map(str, sys.version_info[:3])),
             "versions": _versions(rows),
@@ -283,7 +290,7 @@ class Rows:
         return os.path.join(self.folder or "", f"{self.pid}-{self.started:.6f}.json")  # noqa: PTH118
 
     def write(self, ended: bool = False) -> None:
-        """Replace the file. If that fails, the counts are lost and the program continues."""
+        """Replace the file. If that fails, the program continues, and the last file says so."""
         if self.folder is None or (self.has_ended and not ended):
             return  # a thread may outlive the program
         self.has_ended = ended
