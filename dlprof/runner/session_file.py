@@ -213,8 +213,7 @@ def _read(text: str, name: str) -> tuple[dict[str, Any], Answers, dict[str, Any]
                 continue
             answer, place = dict(content["answer"]), (content["of"], content["round"])
             str(answer["status"])
-            is_new = place not in known and place[0] in range(len(header["cases"]))
-            is_new = is_new and place[1] >= 0
+            is_new = place not in known and min(place) >= 0
         except (LookupError, TypeError, ValueError):
             is_new = False
         if not is_new:
@@ -242,6 +241,8 @@ def _merged(header: Mapping[str, Any], answers: Answers, end: Mapping[str, Any])
     known = {name: value for name, value in header.items() if name != "cases"}
     found = Header.model_validate({"complete": False, **known, **end})
     rounds = found.request.settings.rounds
+    if max(answers, default=-1) >= len(cases):
+        raise ValueError("an answer is of no case")
     results = [
         merge(case, answers.get(index, ()), rounds, untimed=found.simulated > 0)
         for index, case in enumerate(cases)

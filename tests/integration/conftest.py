@@ -1,8 +1,18 @@
-"""Sessions as files."""
+"""Sessions as files, and an empty interpreter."""
+
+import venv
 
 import pytest
 from builders import make_session
 from comparison_builders import suite
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory) -> str:
+    """A Python with nothing installed: no dlprof, no NumPy, no pip."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, with_pip=False, symlinks=True)
+    return str(folder / "bin" / "python")
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Bad input gets one clear sentence and the documented exit code, and costs nothing."""
 
+import os
+
 import pytest
 from command_line import COMMAND, RUN_RECORDED, content, dlprof, process
 from comparison_builders import suite
@@ -38,15 +40,27 @@ def test_no_gpu_with_device_cuda_is_reported_in_one_sentence(verb):
     [
         (("report",), "nothing.json", "No such file"),
         (("report",), "x" * 300, "File name too long"),
-        (("report",), "/dev/zero", "more than"),
-        (("run",), "/dev/zero", "more than"),
-        (("jobs", "run"), "/dev/zero", "more than"),
+        (("report",), "/dev/zero", "not a regular file"),
+        (("run",), "/dev/zero", "not a regular file"),
+        (("jobs", "run"), "/dev/zero", "not a regular file"),
+        (("report",), "pipe", "not a regular file"),
+        (("run",), "pipe.toml", "not a regular file"),
+        (("jobs", "run"), "pipe", "not a regular file"),
+        (("compare", "good.json"), "pipe", "not a regular file"),
+        (("ticket",), "pipe", "not a regular file"),
+        (
+            ("time", "-s", "import numpy", "numpy.asarray(x)", "--probe"),
+            "pipe",
+            "not a regular file",
+        ),
         (("compare", "good.json", "good.json", "--junit"), "x" * 300, "File name too long"),
     ],
 )
 @pytest.mark.usefixtures("good")
 def test_an_unreadable_file_is_reported(tmp_path, monkeypatch, words, name, reason):
     monkeypatch.chdir(tmp_path)
+    for pipe in ("pipe", "pipe.toml"):
+        os.mkfifo(pipe)
     run = dlprof(*words, name)
     assert run.code == 2
     assert name in run.sentence()

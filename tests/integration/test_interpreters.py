@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 import pytest
@@ -26,14 +25,6 @@ class Telling(Probe):
     module = "json"
     distributions = ()
 """
-
-
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory) -> str:
-    """A Python with nothing installed: no dlprof, no NumPy, no pip."""
-    folder = tmp_path_factory.mktemp("bare")
-    venv.create(folder, with_pip=False, symlinks=True)
-    return str(folder / "bin" / "python")
 
 
 def told(tmp_path: Path, *words: object, **changes: object) -> dict:

@@ -87,6 +87,18 @@ def test_an_environment_that_cannot_be_made_costs_only_its_jobs(folder):
     assert "no environment: " in found.out
 
 
+@pytest.mark.parametrize("suffix", [".json", ".log"])
+def test_a_link_in_the_store_is_not_followed(folder, suffix):
+    plan, target = written(folder), folder / "precious"
+    target.write_text("kept")
+    place = read(plan)[1][0].session.with_suffix(suffix)
+    place.parent.mkdir()
+    place.symlink_to(target)
+    found = dlprof("jobs", "run", plan)
+    assert (found.code, target.read_text()) == (2, "kept")
+    assert f"{place.name} is not a regular file: remove it" in found.sentence()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

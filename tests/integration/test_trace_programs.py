@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from command_line import dlprof, environment, running
@@ -153,8 +154,56 @@ if child == 0:
 os.waitpid(child, 0)
 """
     _, traced = trace(text, options=("--fail-on", "copy"))
+    assert traced.returncode == 3
     assert "passed" not in traced.stderr
-    assert "--fail-on copy: unknown, as 1 of 2 processes was killed or still runs:" in traced.stderr
+    assert "--fail-on copy: unknown, as 1 of 2 processes did not write all counts" in traced.stderr
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))",
+        "import json; json.dumps = None",
+        "import os; os.replace = None",
+    ],
+)
+def test_nothing_passed_if_a_process_could_not_write_its_counts(trace, trouble):
+    found, traced = trace(f"{CONVERTS}{trouble}", options=("--fail-on", "copy"))
+    assert not found["processes"][0]["ended"]
+    assert traced.returncode == 3
+    assert "1 of 1 processes did not write all counts" in traced.stderr
+
+
+@pytest.mark.parametrize(
+    "change", ["sys.argv = None", "time.time = None", "time.perf_counter = int"]
+)
+def test_a_program_may_change_what_the_tracer_uses(run, change):
+    text = f"import sys, time\n{CONVERTS}{change}\n{CONVERTS}"
+    found, plain, traced = run(text)
+    check_same(plain, traced)
+    assert calls(found) == 2
+    assert all(row["total_ns"] < 10**9 for row in found["rows"])
+
+
+def test_a_program_runs_in_an_interpreter_without_dlprof(tmp_path, bare):
+    (tmp_path / "app.py").write_text(
+        "import subprocess, sys\nprint(sys.prefix)\n"
+        "x = memoryview(b'1234')\n"
+        "try:\n    import pydantic\nexcept ImportError:\n    print('as it is')\n"
+        "if len(sys.argv) == 1:\n    subprocess.run([sys.executable, 'app.py', 'child'])\n"
+    )
+    done = python(tmp_path, "-m", "dlprof", "trace", "-o", "t.json", "--python", bare, "app.py")
+    assert done.returncode == 0, done.stderr
+    prefix = str(Path(bare).parent.parent)
+    assert done.stdout.split() == [prefix, "as", "it", "is"] * 2
+    assert len(json.loads((tmp_path / "t.json").read_text())["processes"]) == 2
+
+
+def test_an_interpreter_that_cannot_run_the_program_is_said(tmp_path):
+    (tmp_path / "app.py").touch()
+    done = python(tmp_path, "-m", "dlprof", "trace", "--python", "/etc/passwd", "app.py")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "cannot start the interpreter /etc/passwd: Permission denied" in done.stderr
 
 
 def test_programs_that_a_process_starts_are_traced(run):

@@ -41,6 +41,17 @@ def test_an_added_or_removed_framework_is_a_version():
     ]
 
 
+def test_times_are_not_compared_under_a_variable_that_changes_them():
+    changed = {"variables": {"PYTHONTRACEMALLOC": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}}
+    assert found({"variables": {}}, changed) == [
+        ("PYTHONTRACEMALLOC unset → 1", "condition"),
+        ("TF_CPP_MIN_LOG_LEVEL unset → 2", "setting"),
+    ]
+    ids = {"machine_id": "a", "boot_id": "b"}
+    sides = [make_header(environment={**ids, **extra}) for extra in ({}, changed)]
+    assert "PYTHONTRACEMALLOC unset → 1" in refusal(*sides)
+
+
 def header_of(machine, boot):
     return make_header(environment={"machine_id": machine, "boot_id": boot})
 

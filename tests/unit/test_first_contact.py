@@ -1,5 +1,8 @@
 """Small things that a new user meets: the newest file, and the phases of a run."""
 
+import fcntl
+import os
+
 import pytest
 from builders import make_case
 
@@ -31,6 +34,28 @@ def test_last_is_the_newest_file_of_the_kind_that_the_verb_takes(kept):
     assert session_or_trace("LAST") == traced
     assert session_name(traced) == "LAST"
     assert session_name(measured) == str(measured)
+
+
+def test_a_session_that_a_run_still_writes_is_kept(kept):
+    first = kept(files.LAST)
+    with first.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        later = [kept(files.LAST) for _ in range(files.KEPT_SESSIONS + 2)]
+        assert first.exists()
+    assert sum(path.exists() for path in later) <= files.KEPT_SESSIONS + 1
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_or_a_link_in_the_place_of_the_newest_name_is_replaced(kept, tmp_path):
+    target = tmp_path / "precious"
+    target.write_text("kept")
+    state = files.state_folder()
+    state.mkdir()
+    os.mkfifo(state / files.LAST)
+    (state / files.LAST_TRACE).symlink_to(target)
+    measured, traced = kept(files.LAST), kept(files.LAST_TRACE)
+    assert (session("LAST"), target.read_text()) == (measured, "kept")
+    assert session_or_trace("LAST") == traced
 
 
 def test_progress_names_the_phase():

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import lzma
+from dataclasses import replace
 
 import pytest
 from document_builders import COLUMNS, document, document_of, problem, row
@@ -56,6 +57,13 @@ def test_only_the_pages_script_and_style_may_run(html, page):
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
     assert not any("style" in attrs for _, attrs in page.tags)
+
+
+def test_text_from_outside_makes_no_link():
+    bait = "[click me](https://example.org)"
+    changes = {"context": bait, "notices": (bait,), "marks": (bait,)}
+    page = Page(render(replace(document(), **changes)))
+    assert "https://example.org" not in page.links()
 
 
 def test_every_link_within_the_page_has_its_target(page):

@@ -1,6 +1,7 @@
 """Renderers of documents and rule pages: limits of the terminal, and text that stays text."""
 
 import re
+from html import unescape
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
@@ -105,9 +106,15 @@ def test_prose_and_code_show_the_text_itself(text):
     assert page.text.split() == ["a", *text.split(), "b"]
 
 
-@pytest.mark.parametrize("text", ["@somebody", "see #12", "https://example.org", "www.example.org"])
+@pytest.mark.parametrize(
+    "text",
+    ["@somebody", "see #12", "GH-12", "a@example.org", "https://example.org", "www.example.org"],
+)
 def test_nothing_is_mentioned_or_linked(text):
-    assert not re.search(r"@\w|#\d|\w://|www\.\w", markdown.prose(text).replace("\\", "\0"))
+    for form in (markdown.prose, markdown.html):
+        shown = unescape(form(text)).replace("\\", "\0")  # it looks into the rendered page
+        assert not re.search(r"@\w|#\d|(?i:gh)-\d|\w://", shown)
+    assert not re.search(r"www\.\w", markdown.prose(text).replace("\\", "\0"))
 
 
 # JUnit

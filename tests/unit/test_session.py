@@ -68,6 +68,38 @@ def test_a_case_without_an_answer_was_not_measured(path):
     assert [result.status for result in session.results] == ["ok", "skipped"]
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda head, first, second, end: (head, first, end),
+        lambda head, first, second, end: (head, first, first, second, end),
+        lambda head, first, second, end: (head, first, end, second),
+        lambda head, first, second, end: (head, first, second.replace('"of": 1', '"of": 2'), end),
+        lambda head, first, second, end: (head, first, second.replace('"round": 0', '"round": -1')),
+        lambda head, first, second, end: (head, first, head, second, end),
+        lambda head, first, second, end: (head, first, "# a comment", second, end),
+    ],
+    ids=[
+        "lost",
+        "repeated",
+        "after the end",
+        "of another run",
+        "no round",
+        "two headers",
+        "foreign",
+    ],
+)
+def test_a_line_that_is_lost_or_of_another_file_is_damage(path, damage):
+    lines = damage(*path.read_text().splitlines())
+    message = refusal("\n".join((*lines, path.read_text().splitlines()[-1], "")))
+    assert "is damaged" in message or "an answer is of no case" in message
+
+
+def test_the_order_of_answers_does_not_matter(path):
+    head, first, second, end = path.read_text().splitlines()
+    assert parse(f"{head}\n{second}\n{first}\n{end}\n", "s") == load(path)
+
+
 @pytest.mark.parametrize("cut", [1, 2, 40])
 def test_a_torn_last_line_is_dropped(path, cut):
     lines = path.read_text().splitlines(keepends=True)

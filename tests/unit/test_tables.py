@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
+import pytest
 from builders import make_measure, make_result, make_session
 from hostile import texts
 from html_builders import case
@@ -84,6 +85,12 @@ def test_csv_and_parquet_match_the_frame():
     pd.testing.assert_frame_equal(parquet_table(session).to_pandas(), frame)
     read = pd.read_csv(io.StringIO(table.csv_text(session)), dtype=COLUMNS)
     pd.testing.assert_frame_equal(read, frame, rtol=1e-14)
+
+
+@pytest.mark.parametrize("begin", ["=", "@", "\uff1d", "\uff20"])
+def test_no_cell_is_a_formula(begin):
+    session = make_session(make_result(status="timeout", reason=f"{begin}1+1"))
+    assert f"'{begin}1+1" in table.csv_text(session)
 
 
 def test_the_columns_do_not_depend_on_the_session():

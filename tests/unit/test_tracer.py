@@ -1,9 +1,12 @@
 """The tracer: it wraps the functions that probes declare, and removes all wrappers again."""
 
+import linecache
 import operator
+import os
 import sys
 import time
 import types
+import typing
 
 import numpy
 import pytest
@@ -216,6 +219,52 @@ def test_a_comment_allows_the_words_that_it_begins_with(tmp_path, text, allowed)
     rows = [{**ROW, "file": str(program)}]
     trace = completed({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
     assert trace.rows[0].allowed == allowed
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["deep", "pipe", "device", "missing", "odd span"])
+def test_a_line_that_cannot_be_shown_costs_no_trace(tmp_path, kind):
+    program = tmp_path / "app.py"
+    program.write_text(f"y = f({' + '.join(['x'] * 1000)})\n", encoding="utf-8")
+    if kind == "pipe":
+        program = tmp_path / "pipe"
+        os.mkfifo(program)
+    file = {"device": "/dev/zero", "missing": "\udc80"}.get(kind, str(program))
+    span = [3, 1, 9, 0] if kind == "odd span" else [1, 1, 4, len(program.name) + 4000]
+    rows = [{**ROW, "file": file, "span": span}]
+    trace = completed({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
+    assert trace.rows[0].calls == 1
+
+
+def test_each_file_is_read_once_however_many_lines_convert(tmp_path, monkeypatch):
+    read, getlines = [], linecache.getlines
+    monkeypatch.setattr(linecache, "getlines", lambda file: read.append(file) or getlines(file))
+    program = tmp_path / "app.py"
+    program.write_text("f(x)\n" * 50, encoding="utf-8")
+    rows = [{**ROW, "file": str(program), "line": line} for line in range(1, 51)]
+    completed({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
+    assert read == [str(program)]
+
+
+def test_the_places_of_a_code_object_are_looked_up_once():
+    looks = []
+    places = [(line, line, 0, 4) for line in range(50)]
+    code = types.SimpleNamespace(
+        co_filename="a.py", co_name="f", co_positions=lambda: looks.append(1) or iter(places)
+    )
+    rows = Rows(None)
+    for line in range(50):
+        frame = types.SimpleNamespace(f_code=code, f_lineno=line, f_lasti=2 * line)
+        assert rows.row(frame, target("torch.tensor(x)"), "numpy", "").span == (line, line, 0, 4)
+    assert len(looks) == 1
+
+
+@pytest.mark.parametrize("name", ["from_numpy", "from_dlpack", "Tensor.numpy"])
+def test_a_wrapper_has_the_annotations_of_its_original(name):
+    original = operator.attrgetter(name)(pytest.importorskip("torch"))
+    (found,) = (one for one in declared() if f"{one.owner}.{one.name}" == f"torch.{name}")
+    wrapper = make(original, found, Tracer(Places(), Rows(None)))
+    assert typing.get_type_hints(wrapper) == typing.get_type_hints(original)
 
 
 def test_a_hostile_programs_text_controls_no_terminal(tmp_path):
