@@ -9,12 +9,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dlprof.probes.base import CPU, NATIVE, NUMPY, ArraySpec, Export, Probe, Unsupported
+from dlprof.probes.base import CPU, NATIVE, NUMPY, ROOTS, ArraySpec, Export, Probe, Unsupported
 from dlprof.probes.numpy import NumPy
 
 NUMBERS = (bool, int, float, complex)
 NESTED = "nested"
 """The layout of Python's numbers in lists. They have no dtype: the consumer chooses one."""
+HOLDS = " of "
+"""Stands in a layout before the library of a list's arrays, if that is not NumPy."""
+WAYS = {
+    "numpy": "{x}",
+    "torch": "torch.from_numpy({x})",
+    "jax": "jnp.asarray({x})",
+    "tensorflow": "tf.constant({x})",
+}
+"""Ways into a framework by one NumPy array, which a list becomes first."""
 
 
 class List(Probe):
@@ -82,7 +91,13 @@ class List(Probe):
         return "cuda" if "cuda" in name or "gpu" in name else "cpu"
 
     def layout(self, array: Any) -> str:
-        return NESTED if type(first(array)) in NUMBERS else type(array).__name__
+        """Return ``nested``, ``list``, or ``tuple of torch``."""
+        item, kind = first(array), type(array).__name__
+        library = type(item).__module__.partition(".")[0]
+        library = ROOTS.get(library, library)
+        if type(item) in NUMBERS:
+            return NESTED
+        return kind if library == "numpy" else f"{kind}{HOLDS}{library}"
 
     def write(self, array: Any, value: int) -> Any:
         for place, item in enumerate(array):
@@ -107,6 +122,21 @@ class List(Probe):
 
     def use(self, device: str) -> str:
         raise Unsupported("a list has no operations on numbers")
+
+
+def faster(layout: str, consumer: str) -> str:
+    """Return the code that usually takes a list of this layout in fastest; empty if unknown."""
+    library = layout.partition(HOLDS)[2]
+    if library == "torch":
+        stacked = "torch.stack({x})"
+        return (
+            stacked
+            if consumer == "torch"
+            else WAYS.get(consumer, "").format(x=f"{stacked}.numpy()")
+        )
+    return WAYS.get(consumer, "").format(
+        x="numpy.array({x})" if layout == NESTED else "numpy.stack({x})"
+    )
 
 
 def first(array: Any) -> Any:

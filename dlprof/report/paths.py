@@ -17,7 +17,7 @@ from dlprof.judge.rule import SEVERITIES, Severity, read_severity
 from dlprof.judge.safety import Safety
 from dlprof.probes.base import LIST
 from dlprof.probes.generic import UNKNOWN
-from dlprof.probes.list import NESTED
+from dlprof.probes.list import HOLDS, NESTED
 from dlprof.report.document import Cell, Chart, ChartRow, Mark, Tone
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import MARK, plain_time, size_text
@@ -249,8 +249,10 @@ def list_text(shape: str, dtype: str, layout: str) -> str:
     if layout == NESTED:
         return f"{shape} numbers in {'nested lists' if BY in shape else 'a list'}"
     count, _, item = shape.partition(BY)
+    container, _, library = layout.partition(HOLDS)
     kind = f"arrays {dtype} {item}" if item else f"{dtype} scalars"
-    return f"{count} {kind} in a {'tuple' if layout == 'tuple' else 'list'}"
+    where = "a tuple" if container == "tuple" else "a list"
+    return f"{count} {library} {kind} in {where}".replace("  ", " ")
 
 
 def session_arrays(session: Session, known: Cases | None = None) -> list[Array]:

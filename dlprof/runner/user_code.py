@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import Unmeasured, UsageError
-from dlprof.probes.base import ANY_DEVICE, DTYPES, Protocol
+from dlprof.probes import BUILTIN
+from dlprof.probes.base import ANY_DEVICE, DTYPES, LIST, Protocol
 from dlprof.probes.generic import UNKNOWN
+from dlprof.probes.list import NESTED, List, faster
 from dlprof.protocol.statement import (
     FaultyStatement,
     Side,
@@ -69,10 +71,14 @@ def request_for(
         typed = [
             {"statement": statement, "setup": setup, "source": source} for statement in statements
         ]
-        found = _recognize(
-            typed, values["timeout"], probe_files, pool.forks(("forks", ()), imports)
-        )
+        forks = pool.forks(("forks", ()), imports)
+        found = _recognize(typed, values["timeout"], probe_files, forks)
         codes = [_user_code(setup, parts) for parts in found]
+        if way := _faster_way(statements, setup, found):
+            (other,) = _recognize([way], values["timeout"], probe_files, forks)
+            if "result" in other:
+                statements = (*statements, way["statement"])
+                codes.append(_user_code(way["setup"], other))
         if len({code.source for code in codes}) > 1:
             names = ", ".join(dict.fromkeys(code.source for code in codes))
             raise UsageError(f"the statements convert several arrays ({names}): name one --source")
@@ -119,8 +125,25 @@ def _recognize(
     return [outcome.parts for outcome in outcomes]
 
 
+def _faster_way(
+    statements: Sequence[str], setup: str, found: Sequence[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Return another way for the list that a single statement takes in; None if none is known."""
+    source, result = found[0]["source"], found[0].get("result")
+    if len(found) > 1 or source["side"]["name"] not in LIST or result is None:
+        return None
+    consumer = result["side"]["name"]
+    code = faster(source["layout"], consumer).format(x=source["name"])
+    if not code or code == statements[0].strip():
+        return None
+    setups = [List.setup, *(probe.setup for probe in BUILTIN if probe.name == consumer)]
+    return {"statement": code, "setup": "\n".join([setup, *setups]), "source": source["name"]}
+
+
 def _described(source: dict[str, Any], result: dict[str, Any] | None) -> dict[str, Any]:
     """Return the source; memory without a dtype is an array like the result of as many bytes."""
+    if source["layout"] == NESTED and result is not None:
+        return {**source, "dtype": result["dtype"]}
     if not source["bytes"]:
         return source
     if result is None or result["bytes"] or _size_bytes(result) != _size_bytes(source):

@@ -260,6 +260,7 @@ def describe_array(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any
             if known is not None:
                 side = {"name": probe.name, "module": probe.module, "probe": [source, probe.name]}
                 layout = memory.layout if list(memory.shape) == known["shape"] else UNKNOWN
+                layout = probe.layout(thing) or layout
                 return {"side": side, **known, "layout": layout, "bytes": is_bytes}
     return {
         "side": {**_foreign_side(type(thing), roots[0]), "wait": generic.wait_text(thing)},
@@ -286,12 +287,13 @@ def _described(probe: Probe, thing: Any) -> dict[str, Any] | None:
             shape, dtype = (memoryview(thing).nbytes,), "uint8"
         if shape is None:
             return None
-        return {"shape": list(shape), "dtype": dtype, "device": device, "array": True}
+        return {"shape": list(shape), "dtype": dtype or UNKNOWN, "device": device, "array": True}
 
     known = attempt(ask)
     if known is None or isinstance(known, Refusal):
         return None
-    return known if known["dtype"] in DTYPES and known["device"] in ANY_DEVICE else None
+    is_named = known["dtype"] in (*DTYPES, UNKNOWN)
+    return known if is_named and known["device"] in ANY_DEVICE else None
 
 
 def _foreign_side(kind: type, root: str) -> dict[str, Any]:

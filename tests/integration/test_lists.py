@@ -16,3 +16,38 @@ def test_a_list_of_arrays_is_copied_with_every_value(tmp_path, consumer):
     for result in found.values():
         if result["status"] == "ok":
             assert (result["ownership"]["verdict"], result["values"]["verdict"]) == ("copy", "ok")
+
+
+@pytest.mark.parametrize(
+    ("setup", "statement", "faster", "title"),
+    [
+        (
+            "import torch; a = [torch.rand(4, 5) for _ in range(6)]",
+            "torch.stack([b for b in a])",
+            "torch.stack(a)",
+            "6 torch arrays float32 4\N{MULTIPLICATION SIGN}5 in a list",
+        ),
+        (
+            "import numpy as np; a = (np.arange(5.0), np.ones(5))",
+            "np.array(a)",
+            "numpy.stack(a)",
+            "2 arrays float64 5 in a tuple",
+        ),
+        (
+            "import jax.numpy as jnp; a = [[1.5, 2.5], [3.5, 4.5]]",
+            "jnp.array(a)",
+            "jnp.asarray(numpy.array(a))",
+            "2\N{MULTIPLICATION SIGN}2 numbers in nested lists",
+        ),
+    ],
+)
+def test_a_list_is_timed_with_the_way_that_usually_is_faster(
+    tmp_path, setup, statement, faster, title
+):
+    path = tmp_path / "session.json"
+    done = dlprof("time", "-s", setup, statement, "--quick", "-o", path)
+    assert done.code == 0, done.err
+    assert title in done.out
+    results = content(path)["results"]
+    assert {result["case"]["code"] for result in results} == {statement, faster}
+    assert {result["values"]["verdict"] for result in results} == {"ok"}

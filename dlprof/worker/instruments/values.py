@@ -214,7 +214,9 @@ def read_elements(
     if probe.dtype(array) is not None:
         part = array if rows is None else array[slice(*rows)]
         return numpy.ascontiguousarray(probe.to_numpy(part)).reshape(-1)
-    raw = probe.to_numpy(array)  # plain memory
+    raw = probe.to_numpy(array)  # plain memory, or Python's numbers
+    if raw.dtype != "uint8":
+        return raw.astype(spec.dtype).reshape(-1)
     if rows is not None:
         row_bytes = spec.size_bytes // spec.shape[0]
         raw = raw[rows[0] * row_bytes : rows[1] * row_bytes]
