@@ -186,7 +186,7 @@ def _measure(
         measurement.run()
         session = judging.judged(measurement.session())
     try:
-        check_measured(session.results, session.simulated)
+        check_measured(session.results)
     except Unmeasured as reason:
         raise Unmeasured(f"{reason}; the session is in {path}") from None
     return Session(**dict(session))

@@ -104,7 +104,7 @@ def check(session: Session, fail_on: FailOn | None, expects: bool = False) -> No
         fail_on.check(session.findings)
     if expects:
         raise_for(session, MISSED)
-    check_measured(session.results, session.simulated)
+    check_measured(session.results)
     if fail_on is not None:
         fail_on.check_coverage(session.results)
     if expects:

@@ -223,6 +223,12 @@ class Gpu:
     def open_gate(self) -> None:
         self._driver.dlprofSimulatedOpen()
 
+    def crossed_bytes(self) -> tuple[int, int]:
+        """Return how much a simulated device has copied to devices, and to the host."""
+        crossed = self._driver.dlprofSimulatedCrossed
+        crossed.restype = c_uint64
+        return crossed(0), crossed(1)
+
     def uncomputed_reads(self) -> int:
         """Count the copies to the host that read what a simulated device did not compute."""
         return int(self._driver.dlprofSimulatedPoisonReads()) if self.is_simulated else 0

@@ -265,6 +265,24 @@ class CaseView:
         """Whether the result is known to be on the device of the source."""
         return self.result_device == self.result.case.device
 
+    @property
+    def bounces(self) -> bool:
+        """Whether the data go through the host: by NumPy, or all of the array was copied both ways.
+
+        CUPTI's trace or the record of a simulated device knows the copies.
+        """
+        if not (self.result.case.device == "cuda" and self.stays_on_device):
+            return False
+        trace, owned = self.result.trace, self.result.ownership
+        if owned is not None and owned.evidence.crosses_twice is not None:
+            return owned.evidence.crosses_twice
+        copied = {"device to host": 0.0, "host to device": 0.0}
+        for event in (trace.evidence.events if trace is not None else None) or ():
+            if event.direction in copied:
+                copied[event.direction] += event.bytes or 0.0
+        both_ways = self.size_bytes > 0 and min(copied.values()) >= self.size_bytes
+        return both_ways or self.result.case.protocol == "numpy"
+
     @cached_property
     def changed(self) -> Changed:
         """The parts of the array that did not survive."""

@@ -110,10 +110,12 @@ class Cases:
         )
 
     @cached_property
-    def _torn(self) -> set[tuple[str, str, bool]]:
-        """Consumer and device of each torn copy, and whether its call is synchronous."""
+    def _torn(self) -> set[tuple[str, str, bool, bool]]:
+        """Consumer and device of each torn copy, whether it goes through the host, and whether its
+        call is synchronous.
+        """
         torn = filter(lambda case: case.is_torn, self.cases)
-        return {(case.pair[1], case.result.case.device, case.is_synchronous) for case in torn}
+        return {(*_copier(case), case.is_synchronous) for case in torn}
 
     @cached_property
     def _looks(self) -> dict[Hashable, list[tuple[str, float | None]]]:
@@ -207,8 +209,7 @@ class Cases:
             return True
         if case.kind == "view" and not case.copies_elsewhere:
             return False
-        consumer = case.pair[1], case.result.case.device
-        return any((*consumer, ends) in self._torn for ends in (True, case.is_synchronous))
+        return any((*_copier(case), ends) in self._torn for ends in (True, case.is_synchronous))
 
     def outlasts(self, case: CaseView) -> bool:
         """Whether its result outlives its source and leaves nothing behind."""
@@ -293,6 +294,10 @@ def _is_written(case: CaseView) -> bool:
         word in ("safe", "unsafe") or "immutable" in (evidence.sizes_bytes or {}).values()
         for word, evidence in all_looks(case.result.early_write)
     )
+
+
+def _copier(case: CaseView) -> tuple[str, str, bool]:
+    return case.pair[1], case.result.case.device, case.bounces
 
 
 def _source(case: CaseView) -> Hashable:

@@ -252,7 +252,7 @@ def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
     replacements = {
         case.index: cases.replacement(case, _is_known_to_stay)
         for case in cases.cases
-        if _bounces(case)
+        if case.bounces
     }
     for group in cases.groups(
         lambda case: case.index in replacements and (case.pair, replacements[case.index] is None),
@@ -271,25 +271,14 @@ def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
         )
 
 
-def _bounces(case: CaseView) -> bool:
-    """Whether the path goes through NumPy, or the trace saw all of the array copied both ways."""
-    if not (case.result.case.device == "cuda" and case.stays_on_device):
-        return False
-    trace = case.result.trace
-    copied = {"device to host": 0.0, "host to device": 0.0}
-    for event in (trace.evidence.events if trace is not None else None) or ():
-        if event.direction in copied:
-            copied[event.direction] += event.bytes or 0.0
-    both_ways = case.size_bytes > 0 and min(copied.values()) >= case.size_bytes
-    return both_ways or case.result.case.protocol == "numpy"
-
-
 def _is_known_to_stay(case: CaseView) -> bool:
     """Whether it is known not to bounce: a view, or a copy that the trace saw whole."""
-    trace = case.result.trace
+    trace, owned = case.result.trace, case.result.ownership
     is_traced = trace is not None and trace.verdict == "traced" and case.size_bytes > 0
     is_whole = trace is not None and not trace.evidence.events_left_out
-    return not _bounces(case) and (case.kind == "view" or (is_traced and is_whole))
+    is_recorded = owned is not None and owned.evidence.crosses_twice is False
+    is_seen = is_recorded or (is_traced and is_whole)
+    return not case.bounces and (case.kind == "view" or is_seen)
 
 
 TIME_BOTH = f"""{TIMED}

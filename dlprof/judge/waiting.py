@@ -131,7 +131,10 @@ def _on_streams(subject: Subject, body: str) -> str:
     Rule,
     "DLP001",
     "host-sync",
-    {"warning": "where another measured path gives the same and does not wait", "info": ""},
+    {
+        "warning": "where another measured path gives the same and does not wait, or on the device",
+        "info": "",
+    },
     "The call returns without waiting for the work on `x`. A result on the host has to wait.",
     show_host_sync,
     source=ORDERED,
@@ -142,8 +145,8 @@ def _on_streams(subject: Subject, body: str) -> str:
 def host_sync(cases: Cases) -> Iterator[FindingRecord]:
     """The call returns only when the work queued on its source is done.
 
-    A warning if another path of the pair gives the same and does not wait. If none does, the wait
-    may be unavoidable: a host array cannot be had before its values.
+    A warning if another path of the pair gives the same and does not wait, and if the result stays
+    on the device. A host array cannot be had before its values.
     """
     return _waits(cases, "host-sync", ("stream-ordered",))
 
@@ -173,10 +176,13 @@ def _waits(cases: Cases, order: str, better: tuple[str, ...]) -> Iterator[Findin
         if case.order == order
     }
 
+    def is_warning(case: CaseView) -> bool:
+        return bool(replacements[case.index]) or order == "device-sync" or _is_costly(case)
+
     def cause(case: CaseView) -> tuple[str, ...]:
         if case.order != order:
             return ()
-        return case.pair if replacements[case.index] or order == "device-sync" else case.pair[:1]
+        return case.pair if is_warning(case) else case.pair[:1]
 
     for group in cases.groups(cause, _looks_cheap):
         worst, other = group[0], replacements[group[0].index]
@@ -194,8 +200,14 @@ def _waits(cases: Cases, order: str, better: tuple[str, ...]) -> Iterator[Findin
             more=trace(worst.result),
             advice=advice,
             against=other,
-            severity="warning" if other or order == "device-sync" else "info",
+            severity="warning" if is_warning(worst) else "info",
         )
+
+
+def _is_costly(case: CaseView) -> bool:
+    """Whether the call waits for the whole queue, and the values are not wanted on the host."""
+    stays = case.result.case.device == "cuda" and case.stays_on_device and not case.bounces
+    return stays and case.waits_for_all
 
 
 def _ordered_path(cases: Cases, case: CaseView, orders: tuple[str, ...]) -> CaseView | None:

@@ -58,6 +58,14 @@ class Torch(Probe):
         Export("numpy", NUMPY, "{x}.numpy()", CPU, "view"),
         Export("numpy_force", NUMPY, "{x}.numpy(force=True)"),
         Export("cpu_numpy", NUMPY, "{x}.cpu().numpy()", CUDA, "copy"),
+        Export(
+            "cpu_non_blocking",
+            NUMPY,
+            "{x}.to('cpu', non_blocking=True).numpy()",
+            CUDA,
+            "copy",
+        ),
+        Export("capsule", CAPSULE, "{x}.__dlpack__()", CUDA, "view"),
         Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
         Export("itself", NATIVE, "{x}"),
     )
@@ -66,7 +74,20 @@ class Torch(Probe):
         copies("from_dlpack_copy", (DLPACK,), "torch.from_dlpack({x}, copy=True)"),
         views("from_dlpack_nocopy", (DLPACK,), "torch.from_dlpack({x}, copy=False)"),
         views("from_numpy", (NUMPY,), "torch.from_numpy({x})", CPU),
-        copies("from_numpy_cuda", (NUMPY,), "torch.from_numpy({x}).cuda()", CUDA),
+        copies(
+            "from_numpy_cuda",
+            (NUMPY,),
+            "torch.from_numpy({x}).cuda()",
+            ANY_DEVICE,
+            result_device="cuda",
+        ),
+        copies(
+            "from_numpy_non_blocking",
+            (NUMPY,),
+            "torch.from_numpy({x}).to('cuda', non_blocking=True)",
+            CPU,
+            result_device="cuda",
+        ),
         Import("asarray", (NUMPY, DLPACK, CAPSULE, ARRAY), "torch.asarray({x})"),
         copies("asarray_copy", (NUMPY, DLPACK, ARRAY), "torch.asarray({x}, copy=True)"),
         views("asarray_nocopy", (NUMPY, DLPACK, ARRAY), "torch.asarray({x}, copy=False)"),
@@ -103,7 +124,13 @@ class Torch(Probe):
             CPU,
             producers=LIST,
         ),
-        copies("tensor_cuda", (CUDA_ARRAY, NUMPY), "torch.tensor({x}, device='cuda')", CUDA),
+        copies(
+            "tensor_cuda",
+            (CUDA_ARRAY, NUMPY),
+            "torch.tensor({x}, device='cuda')",
+            ANY_DEVICE,
+            result_device="cuda",
+        ),
     )
 
     def create(self, spec: ArraySpec) -> str:

@@ -24,9 +24,6 @@ from dlprof.text.clean import first_line
 
 CheckOutcome = Literal["passed", "failed", "error", "skipped"]
 """An ``error`` has no answer and must not pass; ``skipped`` may pass."""
-NEEDS_CUDA_BUILDS = (
-    "a simulated device needs CUDA builds of the frameworks: name their environment by --python"
-)
 FAULT = "fault of a probe or of dlprof"
 RUN, EXPECTATIONS = "the run", "expectations"
 SURVEY = "survey of small arrays"
@@ -97,14 +94,13 @@ def expectation_checks(header: Header, unchecked: CheckOutcome = "error") -> Ite
         yield JUnitCase(EXPECTATIONS, record.text, outcome, record.verdict, line, line)
 
 
-def check_measured(results: Sequence[Result], simulated: int = 0) -> None:
+def check_measured(results: Sequence[Result]) -> None:
     """Raise :class:`Unmeasured` if no case has a time, or an answer if no times are taken."""
     if _is_measured(results):
         return
     reasons = [result.reason or "".join(map(str, result.notes[:1])) for result in results]
     first = first_line(next(filter(str.strip, reasons), ""))
-    hint = f"; {NEEDS_CUDA_BUILDS}" if simulated else ""
-    raise Unmeasured(f"nothing could be measured: {first}{hint}")
+    raise Unmeasured(f"nothing could be measured: {first}")
 
 
 def _is_measured(results: Sequence[Result]) -> bool:

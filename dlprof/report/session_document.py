@@ -170,7 +170,11 @@ def _answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
 
 def _sentence(path: JudgedPath) -> Answer:
     """Return ``numpy.asarray(x) is a view: 1.6 µs, nothing copied.``"""
-    copied = {"view": "nothing copied", "copy": f"{size_text(path.case.size_bytes)} copied"}
+    owned = path.case.result.ownership
+    devices = owned.evidence.devices if owned is not None else None
+    moved = f" from {' to '.join(devices)}" if devices else ""
+    size = size_text(path.case.size_bytes)
+    copied = {"view": "nothing copied", "copy": f"{size} copied{moved}"}
     parts = (path.brief_time, copied.get(path.result, ""), path.untimed_reason)
     details = ", ".join(filter(None, parts)).rstrip(".")
     claim = f"{path.code} {WORDS.get(path.result, 'may be a view or a copy')}"

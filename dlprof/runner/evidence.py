@@ -160,6 +160,10 @@ class Ownership(Evidence):
     result_device: Maybe[str] = None
     declared_device: Maybe[str] = None
     """The device on which the result should be, if it is elsewhere."""
+    crosses_twice: Maybe[Flag] = None
+    """Whether all of the array was copied to the host and to a device; by a simulated device."""
+    devices: Maybe[tuple[str, ...]] = None
+    """The devices of source and result, if these differ."""
 
     @property
     def alignments(self) -> tuple[float, ...]:

@@ -146,6 +146,9 @@ def _targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str
             paths = pairing.choose(pairing.paths(*pair, device), request.globs)
             if catalog.interpreter.get("no_cuda"):
                 paths = [path for path in paths if path.import_.result_device != "cuda"]
+            uploads = [path for path in paths if path.import_.result_device == "cuda"]
+            if choice == "cuda" and device == "cpu":
+                paths = uploads or paths
             target = Target(*pair, device, reason, paths)
             found.setdefault((*target.pair, device), target)
     if refused and not found:

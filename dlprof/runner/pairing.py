@@ -157,7 +157,8 @@ def choose_device(
     """Return the device of the source array, and the reason.
 
     ``auto`` is cuda if both frameworks can own arrays there and this machine has one, else cpu,
-    else the only device of the producer. Raises :class:`Unmeasured` if the chosen device cannot be
+    else the only device of the producer. An array of a producer without arrays on cuda is
+    converted from the host. Raises :class:`Unmeasured` if the chosen device cannot be
     used here.
     """
     no_cuda = catalog.interpreter.get("no_cuda")
@@ -169,8 +170,10 @@ def choose_device(
         if no_cuda and "cpu" not in probe.devices and (probe is consumer or choice == "auto"):
             raise Unmeasured(f"{probe.name} has arrays on cuda only, and {no_cuda}. {simulate}")
     if choice != "auto":
-        if choice not in producer.devices:
+        if choice not in producer.devices and "cuda" not in consumer.devices:
             raise Unmeasured(f"{producer.name} has no arrays on {choice}")
+        if choice not in producer.devices:
+            return producer.devices[0], f"{producer.name} has no arrays on {choice}"
         is_user_code = producer.source.startswith("code:")
         return choice, "where the setup made the array" if is_user_code else "asked for"
     if no_cuda:

@@ -654,9 +654,9 @@ static void perform_copy(void *argument)
         if (is_poisoned && kind != DEVICE) {
             poison_reached_host();
         }
-        if (is_poisoned && kind != NOT_KNOWN) { /* pageable memory is used again without our knowing */
+        if (is_poisoned && (kind == DEVICE || kind == MANAGED)) {
             poison(to, size_bytes);
-        } else {
+        } else { /* memory of the host is written again without our knowing */
             unpoison(to, size_bytes, copy->staged ? 0 : from);
         }
     }
@@ -672,6 +672,11 @@ static bool is_of_host(address_t address)
     return kind == PINNED || kind == REGISTERED;
 }
 
+/* For dlprof: the bytes that were copied to devices, and to the host. */
+static _Atomic(uint64_t) crossed_bytes[2];
+
+EXPORTED uint64_t dlprofSimulatedCrossed(int to_host) { return crossed_bytes[to_host]; }
+
 /* Pageable memory is read before the call returns, and written before it returns. ``waits`` is of
    a call without a stream: it also waits for what crosses between host and device. */
 static int queue_copy(address_t to, address_t from, size_t size_bytes, void *handle, bool waits)
@@ -682,6 +687,9 @@ static int queue_copy(address_t to, address_t from, size_t size_bytes, void *han
     }
     bool to_pageable = is_pageable(to), from_pageable = is_pageable(from);
     bool to_host = to_pageable || is_of_host(to), from_host = from_pageable || is_of_host(from);
+    if (to_host != from_host) {
+        crossed_bytes[to_host] += size_bytes;
+    }
     struct copy *copy = malloc(sizeof *copy);
     *copy = (struct copy){to, from, size_bytes, NULL, current_device()};
     if (from_pageable && !to_pageable) {

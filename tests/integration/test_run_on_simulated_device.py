@@ -109,6 +109,25 @@ def test_work_is_queued_on_the_device_of_the_source(tmp_path):
     assert result.ordering.verdict == "host-sync"
 
 
+def test_a_host_array_is_converted_to_the_device(tmp_path):
+    options = {"device": "simulated", "rounds": 1, "shape": "64", "survey": False}
+    found = package.run("numpy", "cupy", path=["*array(x)"], output=tmp_path / "s.json", **options)
+    owned = [result.ownership.evidence.result_device for result in found.results]
+    assert owned == ["cuda"] * len(owned) != []
+
+
+@pytest.mark.parametrize(("code", "crosses"), [("turn(x)", True), ("cupy.copy(x)", False)])
+def test_a_copy_to_the_host_and_back_is_counted(tmp_path, code, crosses):
+    names = "import cupy; x = cupy.ones(64, 'float32'); turn = lambda x: cupy.asarray(x.get())"
+    assert looked_at(tmp_path, code, names).ownership.evidence.crosses_twice is crosses
+
+
+def test_a_copy_to_another_device_is_named(tmp_path):
+    names = "import cupy; x = cupy.ones(64, 'float32'); cupy.cuda.Device(1).use()"
+    result = looked_at(tmp_path, "cupy.asarray(cupy.array(x))", names, "simulated:2")
+    assert result.ownership.evidence.devices == ("cuda:0", "cuda:1")
+
+
 def looked_at(tmp_path, code, setup, device="simulated"):
     """Measure a user's own conversion."""
     words = ("-s", setup, "--source", "x", "--device", device, "--rounds", "1")

@@ -1,7 +1,7 @@
 """Rules on waiting: DLP001, DLP002, DLP003, DLP019."""
 
 import pytest
-from rule_builders import MS, US, found, ordered, path, rules, spread, verdict
+from rule_builders import MS, US, found, ordered, owned, path, rules, spread, verdict
 
 WAITING = path("wait(x)", 2 * US, ordering=ordered("host-sync"))
 FREE = path("free(x)", ordering=ordered("stream-ordered", 9 * US))
@@ -26,6 +26,20 @@ def test_waits_that_no_path_avoids_are_one_informative_finding_of_the_producer()
     other = path("other(x)", case={"consumer": "jax"}, ordering=ordered("host-sync"))
     (finding,) = found("DLP001", WAITING, other)
     assert (finding.severity, finding.results) == ("info", [0, 1])
+
+
+ON_DEVICE = {"device": "cuda"}
+
+
+def test_a_wait_is_a_warning_if_the_result_stays_on_the_device_and_copies_do_not_cross():
+    waits = ordered("host-sync")
+    view = path("view(x)", case=ON_DEVICE, ordering=waits)
+    crossing = verdict("copy", result_device="cuda", crosses_twice=True)
+    upload = path("upload(x)", case=ON_DEVICE, owner=crossing, ordering=waits)
+    host = path("host(x)", case=ON_DEVICE, owner=owned("copy"), ordering=waits)
+    warning, info = found("DLP001", view, upload, host)
+    assert (warning.severity, warning.results) == ("warning", [0])
+    assert (info.severity, info.results) == ("info", [1, 2])
 
 
 @pytest.mark.parametrize("word", ["synchronous", "stream-ordered", "unknown", "varies"])

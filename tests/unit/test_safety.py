@@ -124,3 +124,13 @@ def test_a_faulty_probe_is_neither_a_refusal_nor_a_crash_of_its_framework():
     assert safety(case.result).level == "unmeasured"
     (case,) = cases_in([path("f(x)", status="crashed", reason="killed by SIGSEGV")]).cases
     assert (case.outcome, case.failure) == ("crash", "crash")
+
+
+def test_a_copy_through_the_host_is_not_suspected_for_a_torn_copy_on_the_device():
+    def copying(code, crosses, **parts):
+        owner = verdict("copy", result_device="cuda", crosses_twice=crosses)
+        return path(code, owner=owner, case={"device": "cuda"}, **parts)
+
+    torn = copying("torn(x)", False, early_write=verdict("unsafe"))
+    assert safety(copying("near(x)", False), torn).suspected == ("DLP020",)
+    assert safety(copying("far(x.get())", True), torn).suspected == ()

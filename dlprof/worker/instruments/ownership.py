@@ -17,7 +17,7 @@ import math
 from functools import cached_property
 from typing import Any
 
-from dlprof.device.cuda import Gpu
+from dlprof.device.cuda import Gpu, device_ordinal
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Probe
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
@@ -33,8 +33,11 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         return unknown(NO_ARRAY)
     if subject.spec.elements == 0:
         return unknown("an array without elements has no memory to share")
+    recorded = gpu is not None and gpu.is_simulated
+    before = gpu.crossed_bytes() if gpu is not None and recorded else (0, 0)
     converted = subject.convert()
     subject.wait_for(converted)  # an unfinished copy would show the write
+    after = gpu.crossed_bytes() if gpu is not None and recorded else (0, 0)
     source = _Side(subject.producer, subject.source, gpu, subject)
     result = _Side(subject.consumer, converted, gpu, subject)
     same_address = None
@@ -52,6 +55,12 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         "source_write_shows": _write_shows(source, result),
         "result_write_shows": _write_shows(result, source),
     }
+    if recorded:
+        crossed = min(end - begin for begin, end in zip(before, after, strict=True))
+        evidence["crosses_twice"] = crossed >= subject.spec.size_bytes
+    devices = [device_ordinal(side.address) for side in (source, result) if side.device == "cuda"]
+    if len(set(devices)) > 1:
+        evidence["devices"] = [f"cuda:{number}" for number in devices]
     declared = result_device(subject.consumer, subject.import_, subject.spec)
     if result.device != declared:
         evidence["declared_device"] = declared
