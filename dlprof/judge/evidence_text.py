@@ -15,8 +15,25 @@ from dlprof.text.clean import clean
 LONGEST = 1200
 NOT_SHOWN = {
     *("create", "created_shape", "other", "code", "plain_create", "earlier_create"),
-    *("by_streams", "lost", "events"),
+    *("by_streams", "lost", "events", "moot"),
 }
+FLAGS = {
+    "same_address": ("at the same address", "at another address"),
+    "source_write_shows": (
+        "a write to the source shows in the result",
+        "a write to the source does not show in the result",
+    ),
+    "result_write_shows": (
+        "a write to the result shows in the source",
+        "a write to the result does not show in the source",
+    ),
+    "values_right": ("the values are right", "the values are wrong"),
+    "source": ("the source can be written", "the source cannot be written"),
+    "result": ("the result can be written", "the result cannot be written"),
+    "immutable": ("the framework calls it immutable", "the framework does not call it immutable"),
+    "changed_after_drop": ("it changed after its source was dropped", "it outlasts its source"),
+}
+"""Facts that are true, and that are false, in words."""
 """Evidence for reproducers, evidence that repeats the reason, and long lists."""
 
 
@@ -35,6 +52,8 @@ def _facts(values: Mapping[str, Any], untimed: bool, prefix: str = "") -> Iterat
             continue
         if key == "reason":
             yield str(value)
+        elif isinstance(value, bool):
+            yield FLAGS.get(key, (name.strip(), f"not {name.strip()}"))[not value]
         elif isinstance(value, dict):
             yield from _facts(value, untimed, name.strip())
         else:
@@ -46,8 +65,6 @@ def _value(key: str, value: Any) -> str:
         return ", ".join(_value(key, part) for part in value)
     if isinstance(value, dict):
         return ", ".join(f"{name} {_value(name, part)}" for name, part in value.items())
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, int | float) and key.endswith("_ns"):
         return plain_time(value)
     if isinstance(value, int | float) and ("bytes_" in key or key.endswith("bytes")):

@@ -114,16 +114,23 @@ class ChartRow:
     color: str = "muted"
     """The color of the value."""
     is_bold: bool = False
+    cells: tuple[Cell, ...] = ()
+    """The row of the table beside its bar; see :class:`Chart`."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """``ticks`` have a place in percent and a name; ``legend`` a shape, a color and a word."""
+    """``ticks`` have a place in percent and a name; ``legend`` a shape, a color and a word.
+
+    With ``columns`` it is a table too: each row has its cells beside its bar.
+    """
 
     rows: tuple[ChartRow, ...]
     ticks: tuple[tuple[float, str], ...]
     caption: str
     legend: tuple[tuple[str, str, str], ...] = ()
+    columns: tuple[Column, ...] = ()
+    above: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from dlprof.report.document import Cell, Document, first_lines
 from dlprof.runner.session import Session
 from dlprof.runner.session_file import document as session_text
 
+MARKS = re.compile(r"([,(\[.=)/]|-&gt;)(?=\w)")
 RULE = re.compile(r"DLP\d{3}")
 SAVED = "dlprof-session.json.xz"
 """The name under which a reader saves the session of a page: its commands read that file."""
@@ -63,8 +64,13 @@ def shown(cell: Cell, places: Mapping[str, int]) -> Markup:
     if cell.link:
         return Markup('<a href="{}">{}</a>{}').format(cell.link, cut(cell.text), note)
     if cell.code:
-        return Markup("<code>{}</code>{}").format(cut(cell.text), note)
+        return Markup("<code>{}</code>{}").format(folded(cell.text), note)
     return linked(cut(cell.text), places) + note
+
+
+def folded(code: str) -> Markup:
+    """Return code that a narrow page folds after a mark, and not within a word."""
+    return Markup(MARKS.sub(r"\1<wbr>", str(escape(cut(code)))))  # noqa: S704 - escaped here
 
 
 def linked(text: str, places: Mapping[str, int]) -> Markup:
@@ -114,7 +120,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = (cut, prose, sourced, shown, linked, first_lines)
+    filters = (cut, folded, prose, sourced, shown, linked, first_lines)
     environment.filters |= {function.__name__: function for function in filters}
     return environment.get_template("page.html.j2")
 

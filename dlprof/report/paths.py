@@ -18,7 +18,7 @@ from dlprof.judge.safety import Safety
 from dlprof.probes.base import LIST
 from dlprof.probes.generic import UNKNOWN
 from dlprof.probes.list import HOLDS, NESTED
-from dlprof.report.document import Cell, Chart, ChartRow, Mark, Tone
+from dlprof.report.document import Cell, Chart, ChartRow, Column, Mark, Tone
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import MARK, plain_time, size_text
 from dlprof.runner.session import FindingRecord, Session, TimeMeasure, pair_text
@@ -44,6 +44,7 @@ TICKS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7))
 FEWEST_TICKS, MOST_TICKS = 3, 6
 SHARED, FEWEST_SHARED = 0.75, 4
 """The share and the number of paths from which on a table says a rule once, above its rows."""
+PATH_COLUMNS = (Column("time", right=True), *map(Column, ("result", "path", "problem")))
 SHAPES = {"view": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "copy": "M-4-4h8v8h-8z"}
 OTHER_SHAPE = "M0-5l5 9h-10z"
 BAR = "M-5-2h10v4h-10z"
@@ -349,6 +350,7 @@ def paths_chart(arrays: Sequence[Array], codes: Collection[str]) -> Chart | None
     groups = [paths for paths in timed if paths]
     if not groups:
         return None
+    array = next(array for array, paths in zip(arrays, timed, strict=True) if paths)
     is_one = len(groups) == 1
     lines = [[path] for path in groups[0]] if is_one else groups
     shown, hidden = lines[:MOST_ROWS], len(lines) - MOST_ROWS
@@ -363,6 +365,7 @@ def paths_chart(arrays: Sequence[Array], codes: Collection[str]) -> Chart | None
             paths[0].problems if is_one else "",
             _color(paths[0]),
             is_bold=is_one and paths[0].code in codes,
+            cells=_cells(array, paths[0]) if is_one else (),
         )
         for paths in shown
     ]
@@ -371,7 +374,14 @@ def paths_chart(arrays: Sequence[Array], codes: Collection[str]) -> Chart | None
         tuple((place(tick_ns), plain_time(tick_ns).replace(".0 ", " ")) for tick_ns in ticks),
         f"{caption} The table has {hidden:,} more." if hidden > 0 else caption,
         _legend([path for paths in groups for path in paths]),
+        PATH_COLUMNS if is_one else (),
+        array.shared_lines if is_one else (),
     )
+
+
+def _cells(array: Array, path: JudgedPath) -> tuple[Cell, ...]:
+    problems = Cell(array.problems(path))
+    return Cell(path.brief_time), path.result_cell, Cell(path.code, code=True), problems
 
 
 def _point(path: JudgedPath, place: Scale) -> Mark:

@@ -8,7 +8,9 @@ from builders import make_case
 
 from dlprof.cli.streams import session, session_name, session_or_trace
 from dlprof.errors import UsageError
+from dlprof.judge.evidence_text import facts
 from dlprof.runner import files
+from dlprof.runner.evidence import Ownership, Values
 from dlprof.runner.progress import Bar
 
 
@@ -64,3 +66,11 @@ def test_progress_names_the_phase():
     phases = [bar.phase(make_case(), round_) for round_ in (0, 2, 3)]
     assert phases == ["round 1 of 3", "round 3 of 3", "diagnosis"]
     assert bar.phase(make_case(surveyed=True), 0) == "survey"
+
+
+def test_evidence_is_written_in_words():
+    seen = Ownership(same_address=False, source_write_shows=True, moot=True)
+    assert facts(seen) == "at another address; a write to the source shows in the result"
+    flags = {"source": True, "result": False}
+    values = facts(Values.model_validate({"writable": flags}))
+    assert values == "the source can be written; the result cannot be written"

@@ -6,15 +6,18 @@ import lzma
 from dataclasses import replace
 
 import pytest
+from builders import make_session
 from document_builders import COLUMNS, document, document_of, problem, row
 from hostile import BITES
-from html_builders import full_session
+from html_builders import case, full_session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import Page
 
+from dlprof.measuring.judged import judged
 from dlprof.report.document import Lines, Section, Table
 from dlprof.report.html import render
+from dlprof.report.session_document import session_document
 from dlprof.runner.session_file import parse
 
 
@@ -40,6 +43,14 @@ def test_every_part_of_a_document_is_shown(page):
     assert shown.count("a word") > 30
     for text in ("TensorFlow is not installed.", "12 more copies", "dlprof explain DLP018"):
         assert text in page.text
+
+
+def test_each_row_of_a_table_of_paths_has_its_bar_and_folds_code_between_words():
+    found = session_document(judged(make_session(*map(case, ("f.g(x, copy=True)", "h(x)")))))
+    html = render(found)
+    for code in ("f.<wbr>g(<wbr>x, copy=<wbr>True)", "h(<wbr>x)"):
+        row = html.partition(f"<code>{code}</code>")[2].partition("</tr>")[0]
+        assert "<path" in row
 
 
 def test_a_page_fetches_nothing(html, page):
