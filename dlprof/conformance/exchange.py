@@ -34,10 +34,15 @@ def has_table(framework: Any) -> None:
         raise NotApplicable("it has no C exchange API, which is optional")
 
 
-def lends(framework: Any) -> None:
-    has_table(framework)
-    if not functions(framework.make("C")).borrow:
-        raise NotApplicable("it lends no tensors, and need not")
+def provides(name: str) -> Any:
+    """Need a function of the table. ``exchange-table`` is about those that may not be NULL."""
+
+    def need(framework: Any) -> None:
+        has_table(framework)
+        if not getattr(functions(framework.make("C")), name):
+            raise NotApplicable(f"the table has NULL for {name}")
+
+    return need
 
 
 def functions(x: Any) -> Any:
@@ -80,7 +85,9 @@ def exchange_table(framework: Any) -> None:
             raise Violated(f"the table has NULL for {name}")
 
 
-@gives(f"{HEADER}, ManagedTensorFromPyObject", "An array gives its tensor.", has_table)
+@gives(
+    f"{HEADER}, ManagedTensorFromPyObject", "An array gives its tensor.", provides("from_object")
+)
 def exchange_gives(framework: Any) -> None:
     x = framework.make("C")
     out = ctypes.c_void_p()
@@ -93,7 +100,7 @@ def exchange_gives(framework: Any) -> None:
     delete(managed)
 
 
-@gives(f"{HEADER}, DLTensorFromPyObject", "A borrowed tensor has the values.", lends)
+@gives(f"{HEADER}, DLTensorFromPyObject", "A borrowed tensor has the values.", provides("borrow"))
 def exchange_lends(framework: Any) -> None:
     x = framework.make("C")
     managed = Managed()
@@ -102,7 +109,11 @@ def exchange_lends(framework: Any) -> None:
         raise Violated(f"the tensor has the values {elements(managed)}")
 
 
-@gives(f"{HEADER}, DLPackCurrentWorkStream", "The stream of the CPU is answered.", has_table)
+@gives(
+    f"{HEADER}, DLPackCurrentWorkStream",
+    "The stream of the CPU is answered.",
+    provides("current_stream"),
+)
 def exchange_stream(framework: Any) -> None:
     x = framework.make("C")
     out = ctypes.c_void_p()
@@ -110,7 +121,7 @@ def exchange_stream(framework: Any) -> None:
     called(functions(x).current_stream, kinds, 1, 0, ctypes.byref(out))
 
 
-@takes(f"{HEADER}, ManagedTensorToPyObject", "A tensor becomes an array.", has_table)
+@takes(f"{HEADER}, ManagedTensorToPyObject", "A tensor becomes an array.", provides("to_object"))
 def exchange_takes(framework: Any) -> None:
     x = framework.make("C")
     out = ctypes.c_void_p()
@@ -130,7 +141,9 @@ def exchange_takes(framework: Any) -> None:
     released(source)
 
 
-@gives(f"{HEADER}, ManagedTensorAllocator", "A tensor like a prototype is made.", has_table)
+@gives(
+    f"{HEADER}, ManagedTensorAllocator", "A tensor like a prototype is made.", provides("allocate")
+)
 def exchange_allocates(framework: Any) -> None:
     x = framework.make("C")
     code, address, errors = allocated(x, Source())
@@ -143,7 +156,7 @@ def exchange_allocates(framework: Any) -> None:
     delete(managed)
 
 
-@gives(f"{HEADER}, ManagedTensorAllocator", "A failure sets an error.", has_table)
+@gives(f"{HEADER}, ManagedTensorAllocator", "A failure sets an error.", provides("allocate"))
 def exchange_allocation_fails(framework: Any) -> None:
     x = framework.make("C")
     code, _, errors = allocated(x, Source(dtype=(250, 32, 1)))

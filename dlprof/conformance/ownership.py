@@ -207,7 +207,7 @@ def copy_true_without_keyword(framework: Any) -> None:
 @must(f"{IMPORT}, copy", "copy=False never copies.", import_keyword("copy"))
 def copy_false(framework: Any) -> None:
     source = Source()
-    x = arrives(framework, source, copy=False)
+    x = arrives(framework, source, Refused, copy=False)
     is_shared = shares(framework, x, source)
     if not is_shared:
         raise Violated("its array does not share the producer's memory")

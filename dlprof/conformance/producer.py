@@ -367,13 +367,6 @@ def lazy_values(framework: Any) -> None:
             raise Violated(f"{kind}: the memory begins with {found} for {framework.values(x)[0]}")
 
 
-@should(f"{EXPORT}, Raises", "A masked array is refused.", exports, arrays("masked"))
-def mask(framework: Any) -> None:
-    x = framework.make("masked")
-    if attempt(framework.export, x)[1] is None:
-        raise Violated("the capsule has the masked elements, too")
-
-
 @should(f"{EXPORT}, Raises", "What DLPack cannot describe is refused with BufferError.", exports)
 def refusal_type(framework: Any) -> None:
     errors = []

@@ -118,7 +118,7 @@ class Array:
         if self.kind in ("masked", "negated"):
             if fault == "refusal-type":
                 raise ValueError("no such memory")
-            if fault not in ("mask", "lazy-values"):
+            if fault != "lazy-values":
                 raise BufferError("its memory does not hold its values")
         if fault == f"refusal-type-{self.dtype}":
             raise SystemError("no such dtype")
@@ -352,16 +352,16 @@ def array_of(tensor, name=NEW, flags=0):  # noqa: C901, PLR0912 - a branch for e
     size = math.prod(shape)
     if size > 1 << 40 and fault != "size-overflow":
         raise BufferError("too large")
-    if not ndim and fault == "scalar-null":
-        raise BufferError("a scalar")
     if not size and fault == "empty-null":
-        raise BufferError("no data")
+        shape, ndim = (0,), 1
     data = tensor.data or 0
     if data % 64 and fault == "alignment-4":
         raise BufferError("not aligned")
     strides = tuple(tensor.strides[:ndim]) if tensor.strides and ndim else compact(shape)
     if not tensor.strides and ndim and fault == f"null-strides{'-legacy' * (name == OLD)}":
-        raise BufferError("no strides")
+        strides = (1, 2)
+    if not ndim and fault == "scalar-null":
+        shape, strides = (1,), (1,)
     wrong = {"fortran-strides": (1, 2), "row-gaps": (5, 1), "negative-strides": (-3, 1)}
     wrong |= {"zero-strides": (0, 1)}
     if wrong.get(fault) == strides:
