@@ -168,8 +168,9 @@ def end(trace: Trace, words: Sequence[str]) -> None:
 
     With ``--fail-on``, the success of a program with lost counts becomes exit code 3.
     """
+    from dlprof.report.trace_advice import argument_places, unseen
     from dlprof.report.trace_document import cut_short, row_place
-    from dlprof.runner.trace import doubts, faults
+    from dlprof.runner.trace import COPY, CROSSING, doubts, faults
 
     places = {word: [row_place(row) for row in trace.rows if word in faults(row)] for word in words}
     if failed := [word for word in words if places[word]]:
@@ -179,7 +180,11 @@ def end(trace: Trace, words: Sequence[str]) -> None:
     if words:
         gaps = [*cut_short(trace), *(f"not all is traced of {part}" for part in trace.troubles)]
         unknown = [row_place(row) for row in trace.rows if {*words} & {*doubts(row)}]
+        if {*words} & {COPY, CROSSING}:
+            unknown += argument_places(trace)
         result = "passed" + (f", but unknown for {_first_places(unknown)}" if unknown else "")
+        if unseen(trace):
+            result += "; forms that dlprof does not see are not checked"
         if gaps:
             result = f"unknown, as {gaps[0]}"
         if gaps and not trace.exit_code:

@@ -6,7 +6,6 @@ The page also shows when lines converted, and their source.
 from __future__ import annotations
 
 import math
-import os
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +25,7 @@ from dlprof.report.document import (
     Table,
     Tone,
 )
+from dlprof.report.trace_advice import notes, short_file, unseen
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import plain_time, significant, size_text
 from dlprof.runner.session import SIMULATED
@@ -74,23 +74,13 @@ def _line(row: TraceRow) -> str:
     return row_place(row) + ("" if function == "<module>" else f" {function}")
 
 
-def short_file(file: str) -> str:
-    """Return the path below the working folder, or the name alone elsewhere."""
-    if file.startswith("<"):
-        return file
-    try:
-        relative = Path(file).relative_to(Path.cwd())
-    except (ValueError, OSError):
-        return os.path.basename(file)  # noqa: PTH119 - it may be no path at all
-    return relative.as_posix()
-
-
 def trace_document(trace: Trace, full: bool = False, name: str = "LAST") -> Document:
     """Report a trace; ``name`` is its name in commands."""
     title, context = _title(trace)
     notices = tuple(_notices(trace))
     if not trace.rows:
-        return Document(title, "no conversions", notices=notices)
+        context = "no conversions seen" if unseen(trace) else "no conversions"
+        return Document(title, context, notices=notices, marks=tuple(notes(trace)))
     return Document(
         title,
         context,
@@ -100,7 +90,7 @@ def trace_document(trace: Trace, full: bool = False, name: str = "LAST") -> Docu
         ),
         notices=notices,
         tables=(Table(COLUMNS, tuple(_cells(row, full) for row in trace.rows)),),
-        marks=(OWN_TIME,),
+        marks=(OWN_TIME, *notes(trace)),
         chart=_timeline(trace),
         sections=tuple(_sources(trace)),
         commands=tuple(_commands(trace, name)) if trace.program else (),
@@ -229,7 +219,7 @@ def _sizes(row: TraceRow) -> str:
     if row.copies:
         how = "copied" if row.copies == 1 else "each" if len(sizes) == 1 else "per copy on average"
         return f"{size_text(round(row.bytes / row.copies), 2)} {how}"
-    if not sizes or row.result == "view":
+    if not sizes or row.result in {"view", "read"}:
         return ""
     ends = dict.fromkeys((size_text(min(sizes), 2), size_text(max(sizes), 2)))
     return f"{' to '.join(ends)}{' each' if row.calls > 1 else ''}"

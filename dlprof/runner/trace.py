@@ -50,9 +50,9 @@ ALLOW = re.compile(
 )
 SUMMED = (
     *("calls", "total_ns", "first_ns", "bytes", "views", "copies", "unknown"),
-    *("raised", "waits", "maybe_waits", "waited_ns"),
+    *("raised", "waits", "maybe_waits", "waited_ns", "reads", "parallel_ns"),
 )
-Result = Literal["view", "copy", "mixed", "raised", "unknown"]
+Result = Literal["view", "copy", "read", "mixed", "raised", "unknown"]
 
 
 class TraceRow(Model):
@@ -63,7 +63,7 @@ class TraceRow(Model):
     it has ``others`` last. ``crossings`` has two devices and calls. ``device`` is that of the
     first source; ``retyped`` has the dtypes of results that differ from their sources. ``allowed``
     names what the program says it expects. ``first_ns`` is what the first calls of all processes
-    took.
+    took, and ``parallel_ns`` is what threads took at once, which ``total_ns`` has once.
     """
 
     file: str
@@ -84,6 +84,8 @@ class TraceRow(Model):
     views: Whole = 0
     copies: Whole = 0
     unknown: Whole = 0
+    reads: Whole = 0
+    parallel_ns: Whole = 0
     raised: Whole = 0
     maybe_waits: Whole = 0
     waited_ns: Whole = 0
@@ -119,7 +121,8 @@ class Trace(Model):
 
     ``timeline`` has begin, end, row, time and process: what the calls of a row took meanwhile.
     ``events`` has begin, duration, row, process and thread of single conversions, if requested.
-    ``sources`` has numbered lines of each file around its rows.
+    ``sources`` has numbered lines of each file around its rows. ``arguments`` has file, line,
+    calls and bytes of NumPy arrays that compiled functions took. ``frameworks`` were imported.
     """
 
     schema_: str = Field(SCHEMA, alias="schema")
@@ -136,6 +139,8 @@ class Trace(Model):
     sources: dict[str, list[tuple[Whole, str]]] = Field(default_factory=dict)
     events: list[tuple[Whole, Whole, Whole, Whole, Whole]] = Field(default_factory=list)
     troubles: list[str] = Field(default_factory=list)
+    arguments: list[tuple[str, Whole, Whole, Whole]] = Field(default_factory=list)
+    frameworks: list[str] = Field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -342,10 +347,22 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             {key: part[key] for key in TracedProcess.model_fields if key in part} for part in parts
         ],
         "rows": list(rows.values()),
+        "arguments": _arguments(parts),
+        "frameworks": sorted({name for part in parts for name in part["frameworks"]}),
         "timeline": timeline,
         "events": events,
         "troubles": sorted({text for part in parts for text in part["troubles"]}),
     }
+
+
+def _arguments(parts: Iterable[Mapping[str, Any]]) -> list[tuple[str, int, int, int]]:
+    """Add up the calls and bytes of each line, the most bytes first."""
+    found: dict[tuple[str, int], tuple[int, int]] = {}
+    for file, line, calls, size in (entry for part in parts for entry in part["arguments"]):
+        other = found.get((file, line), (0, 0))
+        found[file, line] = calls + other[0], size + other[1]
+    entries = [(*place, *numbers) for place, numbers in found.items()]
+    return sorted(entries, key=lambda entry: -entry[3])
 
 
 def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -365,7 +382,7 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
     empty = _empty(row["arrays"])
     views, copies, unknown = (row[name] for name in ("views", "copies", "unknown"))
-    row["result"] = result_word(views, copies, unknown, empty, row["raised"])
+    row["result"] = result_word(views, copies, unknown, empty, row["raised"], row["reads"])
     row["device"] = row["device"] or other["device"]
     row["retyped"] = sorted({*row["retyped"], *other["retyped"]})
     row["trouble"] = row["trouble"] or other["trouble"]

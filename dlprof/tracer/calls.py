@@ -30,7 +30,7 @@ from dlprof.tracer.arrays import (
     resolved,
 )
 from dlprof.tracer.place import Places
-from dlprof.tracer.rows import COPIES, UNKNOWN, VIEWS, Queue, Row, Rows, count
+from dlprof.tracer.rows import COPIES, READS, UNKNOWN, VIEWS, Queue, Row, Rows, count
 from dlprof.tracer.targets import Target
 
 WORDS = (*functools.WRAPPER_ASSIGNMENTS, "__text_signature__")
@@ -44,7 +44,7 @@ LEAST_NUMBERS_BYTES = 4096
 GLOBALS = globals()
 _clock = time.perf_counter
 Outcome = tuple[int, int]
-"""VIEWS, COPIES or UNKNOWN, and the bytes copied."""
+"""VIEWS, COPIES, READS or UNKNOWN, and the bytes copied."""
 Call = tuple[Row, Kind, Any, Any, "Queue | None", bool]
 """A call that began: its row, the kind and the array, the copy on the host that the array kept
 before, the queue, and whether it is the queue of a copy to a device."""
@@ -245,10 +245,15 @@ class Calls(dict[type, "Kind | None"]):
         count(numbers, took_ns, index, copied)
         if index == COPIES and numbers[COPIES] == 1 and result_kind is not None:
             row.note_dtypes(key[0], result_kind.key(result)[0])
-        is_on_host = result_kind is None or (is_upload and result_kind.device(result) == "cpu")
-        if queue is not None and not is_on_host:
+        if queue is not None and self._may_wait(result_kind, result, is_upload):
             self._queued(row, key, index, queue, took_ns)
         return True
+
+    def _may_wait(self, kind: Kind | None, result: Any, is_upload: bool) -> bool:
+        """Whether the call needed the device: not if it copied from host to host."""
+        if kind is None:
+            return self.target.reads
+        return not (is_upload and kind.device(result) == "cpu")
 
     def _queued(self, row: Row, key: Any, index: int, queue: Queue, took_ns: float) -> None:
         """Count a call by its queue. The first one proves no wait: frameworks load code in it."""
@@ -323,6 +328,9 @@ class Calls(dict[type, "Kind | None"]):
         self, row: Row, kind: Kind, source: Any, host: Any, result_kind: Kind | None, result: Any
     ) -> Outcome | None:
         """Return view or copy, by addresses and devices; None if nothing was converted."""
+        if result_kind is None and self.target.reads:
+            row.consumer = "python"
+            return READS, 0
         if result_kind is None:
             return None if self.target.is_move else (UNKNOWN, 0)
         row.consumer = result_kind.framework
@@ -357,11 +365,12 @@ def _pointer(thing: Any) -> int | None:
 def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callable[..., Any]:
     """Return a wrapper of ``original`` that records each conversion."""
     calls, inside, rows = Calls(tracer, target), tracer.inside, tracer.rows
+    position = target.position
 
     def traced(*args: Any, **kwargs: Any) -> Any:
         row = None
         try:
-            source = args[0] if args else calls.named_source(kwargs)
+            source = args[position] if len(args) > position else calls.named_source(kwargs)
             kind = calls[type(source)]
             if kind is None or (thread := get_ident()) in inside:
                 return original(*args, **kwargs)
@@ -379,7 +388,8 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
                 result = original(*args, **kwargs)
                 took_ns = (_clock() - began_s) * 1e9
                 try:
-                    if calls.end(call, result, took_ns):
+                    # When the file is written, a thread may go on: all counts end at once.
+                    if not rows.has_ended and calls.end(call, result, took_ns):
                         rows.note(row, began_s, took_ns)
                 except Exception as error:  # noqa: BLE001 - same
                     calls.failed(row, took_ns, error)

@@ -14,7 +14,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from dlprof.tracer import calls
+from dlprof.tracer import calls, compiled
 from dlprof.tracer.arrays import resolved
 from dlprof.tracer.calls import Tracer, make
 from dlprof.tracer.targets import Target, declared
@@ -148,7 +148,11 @@ class Installed:
             return False
         if any(original is wrapper for _, wrapper in self._originals.values()):
             return False
-        wrapper = make(original, target, self._tracer)
+        wrapper = (
+            compiled.make(original, self._tracer)
+            if target.compiles
+            else make(original, target, self._tracer)
+        )
         if isinstance(owner, type) and not target.is_method:
             self._replace(owner, target.name, staticmethod(wrapper))
             return False

@@ -52,7 +52,7 @@ def start(folder: str, include: tuple[str, ...] = (), events: bool = False) -> T
     atexit.register(tracer.finish)
     os.register_at_fork(after_in_child=functools.partial(_begin_child, tracer))
     for name in ENDS:
-        setattr(os, name, _finish_first(tracer.finish, getattr(os, name)))
+        setattr(os, name, _finish_first(tracer, getattr(os, name)))
     _follow_pools(tracer)
     _follow_spawned((folder, include, events))
     _follow_programs({"folder": folder, "include": include, "events": events})
@@ -67,11 +67,14 @@ def _begin_child(tracer: Tracer) -> None:
         tracer.rows.write()
 
 
-def _finish_first(finish: Callable[[], None], end: Callable[..., Any]) -> Callable[..., Any]:
+def _finish_first(tracer: Tracer, end: Callable[..., Any]) -> Callable[..., Any]:
     def finish_and_end(*args: Any, **kwargs: Any) -> Any:
-        finish()
+        tracer.finish()
         with WithoutFrame():
-            return end(*args, **kwargs)
+            try:
+                return end(*args, **kwargs)
+            finally:  # there is no such program
+                tracer.rows.has_ended = False
 
     functools.update_wrapper(finish_and_end, end)
     finish_and_end.__module__ = os.__name__  # where it is replaced, and so found by a pickle

@@ -12,7 +12,7 @@ import math
 import os
 import sys
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any
 
+from dlprof.probes import ALL
 from dlprof.tracer.place import positions, span
 from dlprof.tracer.targets import Target
 
@@ -36,7 +37,8 @@ MOST_BINS = 256
 MOST_EVENTS = 200_000
 MOST_SHAPES, OTHERS = 64, "others"
 """Dtypes and shapes that a row tells apart, and the name of all later ones, which have no size."""
-TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES = range(6)
+MOST_BLOCKS = 64
+TIME, VIEWS, COPIES, UNKNOWN, READS, SIZE, BYTES = range(7)
 """The numbers of a row for one dtype and shape. SIZE is the bytes of one array."""
 LONGER, LONGER_NS = 3, 20_000
 """A wait takes this many times as long as an idle call, and this much more."""
@@ -61,8 +63,12 @@ class Row:
     """Kept here, so that no other code object gets its id."""
     consumer: str = ""
     arrays: dict[Any, list[Any]] = field(default_factory=dict)
-    bins: dict[int, float] = field(default_factory=lambda: defaultdict(float))
-    """The time of its calls, by the bin of the timeline in which they began."""
+    bins: dict[int, list[float]] = field(default_factory=dict)
+    """Time of its calls, begin of the first and end of the last, by the bin in which they began."""
+    blocks: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MOST_BLOCKS))
+    """The last times, in s, in which any thread was in a call."""
+    parallel_s: float = 0.0
+    """Time that several threads spent in calls at once, without that of one of them."""
     crossings: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     device: str = ""
     retyped: set[str] = field(default_factory=set)
@@ -83,7 +89,16 @@ class Row:
             key, size_bytes = OTHERS, 0
         self.device = self.device or device
         self.first_ns = self.first_ns or took_ns
-        return self.arrays.setdefault(key, [0, 0, 0, 0, size_bytes, 0])
+        return self.arrays.setdefault(key, [0, 0, 0, 0, 0, size_bytes, 0])
+
+    def overlap(self, began_s: float, ended_s: float) -> None:
+        """Note a call that began before another ended. Calls come in the order of their ends."""
+        blocks = self.blocks
+        while blocks and blocks[-1][1] > began_s:
+            since, until = blocks.pop()
+            self.parallel_s += min(until, ended_s) - max(since, began_s)
+            began_s, ended_s = min(since, began_s), max(until, ended_s)
+        blocks.append((began_s, ended_s))
 
     def note_dtypes(self, source: Any, result: Any) -> None:
         """Note the dtype of a copy, if it is not the source's."""
@@ -104,10 +119,13 @@ class Row:
 
     def as_dict(self, idle: Mapping[Any, float]) -> dict[str, Any]:
         numbers = list(self.arrays.items())
-        total, views, copies, unknown, copied = (
-            sum(row[index] for _, row in numbers) for index in (TIME, VIEWS, COPIES, UNKNOWN, BYTES)
+        total, views, copies, unknown, reads, copied = (
+            sum(row[index] for _, row in numbers)
+            for index in (TIME, VIEWS, COPIES, UNKNOWN, READS, BYTES)
         )
         waits, maybe, waited = self._waits(idle)
+        parallel = min(self.parallel_s * 1e9, total)
+        waited *= 1 - parallel / (total or 1)
         empty = sum(call_count(counts) for key, counts in numbers if 0 in words(key)[1])
         top = sorted(numbers, key=lambda item: (item[0] == OTHERS, -call_count(item[1])))
         return {
@@ -119,11 +137,13 @@ class Row:
             "conversion": self.target.conversion,
             "producer": self.producer,
             "consumer": self.consumer or self.target.framework,
-            "calls": views + copies + unknown,
-            "total_ns": round(total),
+            "calls": views + copies + unknown + reads,
+            "total_ns": round(total - parallel),
+            "parallel_ns": round(parallel),
             "first_ns": round(self.first_ns),
             "bytes": copied,
-            "result": result_word(views, copies, unknown, empty, self.raised),
+            "result": result_word(views, copies, unknown, empty, self.raised, reads),
+            "reads": reads,
             "views": views,
             "copies": copies,
             "unknown": unknown,
@@ -160,13 +180,13 @@ def count(numbers: list[Any], took_ns: float, index: int, copied: int) -> None:
     numbers[BYTES] += copied
 
 
-def result_word(views: int, copies: int, unknown: int, empty: int, raised: int) -> str:
+def result_word(views: int, copies: int, unknown: int, empty: int, raised: int, reads: int) -> str:
     """Return the word for the calls of a line.
 
     ``empty`` of the unknown ones are calls for arrays without elements, which are neither view nor
     copy.
     """
-    counts = {"view": views, "copy": copies, "unknown": max(unknown - empty, 0)}
+    counts = {"view": views, "copy": copies, "read": reads, "unknown": max(unknown - empty, 0)}
     found = [word for word, count in counts.items() if count]
     if found:
         return found[0] if len(found) == 1 else "mixed"
@@ -174,7 +194,7 @@ def result_word(views: int, copies: int, unknown: int, empty: int, raised: int) 
 
 
 def call_count(numbers: list[Any]) -> int:
-    return int(sum(numbers[VIEWS : UNKNOWN + 1]))
+    return int(sum(numbers[VIEWS : READS + 1]))
 
 
 def words(key: Any) -> tuple[str, list[int]]:
@@ -212,6 +232,8 @@ class Rows:
         self.started_s = _clock()
         self.next_file_s = self.started_s + FIRST_FILE_S
         self.rows: dict[Any, Row] = {}
+        self.arguments: dict[Any, list[int]] = {}
+        """Calls of compiled functions with NumPy arrays, and the bytes, by file and line."""
         self.events: list[tuple[int, int, Row, int]] = []
         self.bin_s = BIN_S
         self.has_ended = False
@@ -236,7 +258,18 @@ class Rows:
         """Note when a counted call happened, and write the file about once a second."""
         since_s = began_s - self.started_s
         place = int(since_s / self.bin_s)
-        row.bins[place] += took_ns
+        until_s = since_s + took_ns / 1e9
+        found = row.bins.get(place)
+        if found is None:
+            row.bins[place] = [took_ns, since_s, until_s]
+        else:
+            found[0] += took_ns
+            found[2] = until_s
+        blocks = row.blocks
+        if blocks and blocks[-1][1] > since_s:
+            row.overlap(since_s, until_s)
+        else:
+            blocks.append((since_s, until_s))
         if place >= MOST_BINS:
             self._widen()
         if self.with_events and len(self.events) < MOST_EVENTS:
@@ -251,16 +284,17 @@ class Rows:
     def _widen(self) -> None:
         self.bin_s *= 2
         for row in list(self.rows.values()):
-            bins, row.bins = row.bins, defaultdict(float)
-            for place, took_ns in bins.items():
-                row.bins[place // 2] += took_ns
+            bins, row.bins = row.bins, {}
+            for place, (took_ns, since_s, until_s) in bins.items():
+                found = row.bins.setdefault(place // 2, [0.0, since_s, until_s])
+                found[0] += took_ns
+                found[1:] = min(found[1], since_s), max(found[2], until_s)
 
     def as_dict(self, ended: bool) -> dict[str, Any]:
         events = list(self.events)
         rows = [row for row in list(self.rows.values()) if row.arrays or row.raised]
         idle = _idle(rows)
         places = {id(row): place for place, row in enumerate(rows)}
-        width_ns = round(self.bin_s * 1e9)
         return {
             "schema": SCHEMA,
             "pid": self.pid,
@@ -272,10 +306,14 @@ class Rows:
             "versions": _versions(rows),
             "troubles": list(self.troubles.values()),
             "rows": [row.as_dict(idle) for row in rows],
+            "frameworks": [
+                probe.name for probe in ALL if probe.array_type and probe.module in sys.modules
+            ],
+            "arguments": [[*line, *numbers] for line, numbers in list(self.arguments.items())],
             "timeline": [
-                [slot * width_ns, slot * width_ns + max(width_ns, round(took)), place, round(took)]
+                [round(since_s * 1e9), round(until_s * 1e9), place, round(took)]
                 for place, row in enumerate(rows)
-                for slot, took in sorted(row.bins.items())
+                for _, (took, since_s, until_s) in sorted(row.bins.items())
             ],
             "events": [
                 [began, took, places[id(row)], thread]

@@ -18,6 +18,14 @@ HOST_ONLY = {Protocol.NUMPY, Protocol.ARRAY_INTERFACE, Protocol.BUFFER}
 """Protocols whose arrays are in host memory."""
 MOVES = {"cuda": (("cuda", False), ("to", True))}
 """Methods of a result that copy it to another device, and whether they may do something else."""
+READS = {
+    "item": "x.item()",
+    "tolist": "x.tolist()",
+    "__float__": "float(x)",
+    "__int__": "int(x)",
+    "__bool__": "bool(x)",
+}
+"""Methods that read an array's values into Python's own objects, and wait for them."""
 
 
 @dataclass(frozen=True)
@@ -45,21 +53,59 @@ class Target:
     """Whether it may copy host memory to a device with a queue."""
     takes_capsules: bool = False
     """Whether it takes arrays by capsules of DLPack alone."""
+    reads: bool = False
+    """Whether it reads an array's values into Python's own objects."""
+    position: int = 0
+    """The place of the array among the arguments."""
+    compiles: bool = False
+    """Whether it returns compiled functions that take host arrays as arguments."""
 
     @property
     def root(self) -> str:
         return self.owner.partition(".")[0]
 
 
+NO_PROBE = (
+    Target("torch", "torch.Tensor", "__new__", "torch.Tensor(x)", takes=True, position=1),
+    Target(
+        *("torch", "torch.Tensor", "new_tensor", "t.new_tensor(x)"),
+        is_method=True,
+        takes=True,
+        position=1,
+    ),
+    Target(
+        *("torch", "torch.Tensor", "copy_", "t.copy_(x)"),
+        is_method=True,
+        gives=True,
+        is_move=True,
+        uploads=True,
+        position=1,
+    ),
+    Target("jax", "jax", "jit", "jax.jit(f)(x)", compiles=True),
+)
+"""Functions that convert and that no measurement needs."""
+
+
 def declared() -> list[Target]:
-    """Return the targets of all probes, each once."""
+    """Return the targets of all probes, each once, and the forms that no probe has."""
     frameworks = {probe.module: probe.name for probe in reversed(ALL)}
     found: dict[tuple[str, str], Target] = {}
     for probe in ALL:
         for target in (*_export_targets(probe, frameworks), *_import_targets(probe, frameworks)):
             key = target.owner, target.name
             found[key] = _merged(found[key], target) if key in found else target
-    return list(found.values())
+    return [*found.values(), *_read_targets(), *NO_PROBE]
+
+
+def _read_targets() -> Iterator[Target]:
+    """Yield the reads of each framework. NumPy's arrays are in the memory of the program."""
+    for probe in ALL:
+        owner = array_type_name(probe)
+        if owner and probe.name != "numpy":
+            for name, text in READS.items():
+                yield Target(
+                    *(probe.name, owner, name, text), is_method=True, gives=True, reads=True
+                )
 
 
 def _merged(target: Target, other: Target) -> Target:

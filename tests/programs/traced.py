@@ -102,7 +102,7 @@ def a_tensor_that_stays_on_its_device():
 
 def callbacks_from_c():
     list(map(torch.from_numpy, [X, X, X]))  #: 3 torch.from_numpy(x) view
-    sorted([X, X], key=lambda x: torch.from_numpy(x).sum())  #: 2 torch.from_numpy(x) view
+    sorted([X, X], key=lambda x: torch.from_numpy(x).sum())  #: 2 torch.from_numpy(x) view; 1 bool(x) read
     functools.reduce(lambda _, x: torch.tensor(x), [X, X, X])  #: 2 torch.tensor(x) copy
     list(itertools.starmap(torch.from_numpy, [(X,), (X,)]))  #: 2 torch.from_numpy(x) view
 
@@ -298,7 +298,7 @@ def a_capsule_that_nobody_consumes():
 
 def the_loader_of_torch():
     data = [(X, 0)] * 6
-    for _ in torch.utils.data.DataLoader(data, batch_size=2):  #: 6 torch.as_tensor(x) view
+    for _ in torch.utils.data.DataLoader(data, batch_size=2):  #: 6 torch.as_tensor(x) view; 1 x.item() read
         pass
 
 

@@ -83,7 +83,7 @@ def the_loader_of_torch_with_two_spawned_workers(batch=None):
         return torch.from_numpy(np.array(batch))  #: 4 torch.from_numpy(x) view
     make = the_loader_of_torch_with_two_spawned_workers
     options = {"num_workers": 2, "multiprocessing_context": "spawn", "collate_fn": make}
-    return sum(map(len, DataLoader(range(8), batch_size=2, **options)))
+    return sum(map(len, DataLoader(range(8), batch_size=2, **options)))  #: 1 x.item() read
 
 
 def torchrun_with_two_workers():

@@ -1,0 +1,106 @@
+"""What a trace does not see, and what to write instead of a conversion that it saw."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from dlprof.runner.quantity import size_text
+from dlprof.runner.trace import Trace, TraceRow
+from dlprof.text.clean import counted
+
+UNSEEN = {
+    "torch": ("torch.FloatTensor(a)", "torch.stack([x, x])", "x.clone()"),
+    "jax": ("jnp.add(a, 1)", "a + x", "numpy.add(x, 1)"),
+    "tensorflow": ("tf.add(a, 1)", "a + x", "tf.function(f)(a)"),
+    "onnxruntime": ("session.run(…)",),
+    "numba": ("kernel[…](a)",),
+}
+"""Forms that convert or copy and have no row, by the framework in which they occur."""
+ALWAYS_UNSEEN = ("a.copy()", "a.astype(t)")
+"""Copies of NumPy's own, which occur with any framework."""
+SHARES = "shares memory"
+READ_ONLY = "shares memory, and is read-only"
+REPLACEMENTS = {
+    ("torch.tensor(x)", "numpy"): ("torch.from_numpy(x)", SHARES),
+    ("torch.Tensor(x)", "numpy"): ("torch.from_numpy(x)", SHARES),
+    ("t.new_tensor(x)", "numpy"): ("torch.from_numpy(x)", SHARES),
+    ("numpy.array(x)", "torch"): ("x.numpy()", SHARES),
+    ("numpy.array(x)", "jax"): ("numpy.asarray(x)", READ_ONLY),
+    ("numpy.array(x)", "tensorflow"): ("numpy.from_dlpack(x)", READ_ONLY),
+    ("x.numpy()", "tensorflow"): ("numpy.from_dlpack(x)", READ_ONLY),
+}
+"""By a conversion that copies on the host and its producer: the view, and what changes."""
+STACKED = {
+    "torch.tensor(x)": "torch.from_numpy(numpy.stack(x))",
+    "torch.Tensor(x)": "torch.from_numpy(numpy.stack(x))",
+    "torch.as_tensor(x)": "torch.from_numpy(numpy.stack(x))",
+    "jnp.array(x)": "jnp.asarray(numpy.stack(x))",
+    "jnp.asarray(x)": "jnp.asarray(numpy.stack(x))",
+    "tf.convert_to_tensor(x)": "tf.convert_to_tensor(numpy.stack(x))",
+    "tf.constant(x)": "tf.constant(numpy.stack(x))",
+}
+"""By a conversion of a list of NumPy arrays: one that copies whole arrays."""
+MOST_ADVICE = 3
+
+
+def unseen(trace: Trace) -> tuple[str, ...]:
+    """Return the forms that may occur in the program and that the trace does not see."""
+    found = [form for name in trace.frameworks for form in UNSEEN.get(name, ())]
+    is_numpy_alone = {*trace.frameworks} <= {"numpy"}
+    return () if is_numpy_alone else tuple(dict.fromkeys((*found, *ALWAYS_UNSEEN)))
+
+
+def notes(trace: Trace) -> Iterator[str]:
+    """Yield lines below the table: replacements, counts without a row, and forms not seen."""
+    found = dict.fromkeys(advice for row in trace.rows if (advice := replacement(row)))
+    yield from [*found][:MOST_ADVICE]
+    if trace.arguments:
+        calls = sum(calls for _, _, calls, _ in trace.arguments)
+        size = sum(size for *_, size in trace.arguments)
+        lines, names = counted(len(trace.arguments), "line"), argument_places(trace)
+        places = ", ".join([*names[:MOST_ADVICE], *["others"][: len(names) > MOST_ADVICE]])
+        yield (
+            f"NumPy arrays as arguments of jitted functions: {counted(calls, 'call')} on {lines}"
+            f" ({size_text(size, 2)}), {places}. Their time is not known."
+        )
+    if forms := unseen(trace):
+        yield f"not seen, if they occur: {', '.join(forms)}."
+
+
+def argument_places(trace: Trace) -> list[str]:
+    """Return the lines that give NumPy arrays to compiled functions, the most bytes first."""
+    return [f"{short_file(file)}:{line}" if line else file for file, line, *_ in trace.arguments]
+
+
+def short_file(file: str) -> str:
+    """Return the path below the working folder, or the name alone elsewhere."""
+    if file.startswith("<"):
+        return file
+    try:
+        relative = Path(file).relative_to(Path.cwd())
+    except (ValueError, OSError):
+        return os.path.basename(file)  # noqa: PTH119 - it may be no path at all
+    return relative.as_posix()
+
+
+def replacement(row: TraceRow) -> str:
+    """Return what to write instead of the row's conversion; empty if no way is known as better."""
+    if row.reads and (row.waits or row.maybe_waits or row.device.partition(":")[0] != "cpu"):
+        return f"{row.conversion} waits for the device: sum there, and read once after the loop."
+    if not row.copies or row.crossings or "copy" in row.allowed:
+        return ""
+    if _is_list(row):
+        found = STACKED.get(row.conversion, "") if row.producer == "numpy" else ""
+        return found and f"{row.conversion} of a list of arrays: {found} copies whole arrays."
+    if row.retyped or (row.conversion, row.producer) not in REPLACEMENTS:
+        return ""
+    better, change = REPLACEMENTS[row.conversion, row.producer]
+    return f"instead of {row.conversion}: {better} {change}."
+
+
+def _is_list(row: TraceRow) -> bool:
+    """Whether calls took lists of arrays: a copy is larger than each of them."""
+    largest = max((size for *_, size in row.arrays), default=0)
+    return not row.retyped and row.bytes > row.copies * largest

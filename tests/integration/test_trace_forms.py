@@ -1,0 +1,78 @@
+"""Which forms of a conversion a trace sees: as the table of its page says."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import dlprof
+from dlprof.report.trace_advice import UNSEEN
+
+PAGE = Path(__file__).parents[2] / "docs" / "trace.md"
+ROW = re.compile(r"^\| (torch|jax|tensorflow) \| `(.*?)` \| (.*) \|$", re.MULTILINE)
+ARRAYS = {"torch": "torch.ones(1)", "jax": "jnp.ones(())", "tensorflow": "tf.ones(())"}
+FORMS = ROW.findall(PAGE.read_text(encoding="utf-8"))
+
+
+def names_of(framework):
+    """The names that a form uses."""
+    module = pytest.importorskip(framework)
+    numpy = importlib.import_module("numpy")
+    found = {framework: module, "tf": module, "numpy": numpy, "a": numpy.ones(3, "float32")}
+    if framework == "jax":
+        found["jnp"] = importlib.import_module("jax.numpy")
+    return {**found, "f": lambda value: value * 2, "x": eval(ARRAYS[framework], found)}
+
+
+@pytest.mark.parametrize("framework", ARRAYS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_form_is_in_a_trace_as_the_page_says(framework):
+    names, forms = names_of(framework), {form: at for name, form, at in FORMS if name == framework}
+    with dlprof.trace() as found:
+        for form in forms:  # each in a file of its own
+            eval(compile(form, form, "eval"), names)
+    lines = {file for file, *_ in found.trace.arguments}
+    assert len(forms) > 4
+    for form, state in forms.items():
+        results = {row.result for row in found.rows if row.file == form}
+        assert bool(results) == (state.startswith("row") and "if the devices" not in state), form
+        assert ("read" in results) == ("`read`" in state), form
+        assert (form in lines) == state.startswith(("a line", "the same")), form
+        assert (form in UNSEEN[framework]) == (state == "not seen"), form
+    assert {*UNSEEN[framework]} <= {*forms}
+
+
+def test_a_compiled_function_stays_what_it_is():
+    jax = pytest.importorskip("jax")
+    numpy = importlib.import_module("numpy")
+    with dlprof.trace() as found:
+        double = jax.jit(lambda value: value * 2)
+        scaled = jax.jit(static_argnums=1)(lambda value, count: value * count)
+        results = double(numpy.ones(3, "float32")), scaled(numpy.ones(3, "float32"), 2)
+        exported = jax.export.export(double)(jax.ShapeDtypeStruct((3,), "float32"))
+    assert [result.tolist() for result in results] == [[2.0] * 3] * 2
+    assert exported.in_avals[0].shape == (3,)
+    assert "lower" in dir(double)
+    assert [entry[2:] for entry in found.trace.arguments] == [(2, 24)]
+
+
+def test_the_constructor_of_tensors_is_put_back():
+    torch = pytest.importorskip("torch")
+    with dlprof.trace():
+        compiled = torch.compile(lambda x: torch.Tensor([1.0]) + x, backend="eager")
+        assert compiled(torch.ones(1)).tolist() == [2.0]
+    assert "__new__" not in vars(torch.Tensor)
+    assert torch.Tensor(2, 3).shape == (2, 3)
+
+
+@pytest.mark.parametrize("frameworks", [["torch"], ["numpy"], []])
+def test_no_conversions_come_with_the_forms_that_may_hide(frameworks):
+    from dlprof.report.terminal import render
+    from dlprof.report.trace_document import trace_document
+    from dlprof.runner.trace import Trace
+
+    fields = {"program": ["a.py"], "exit_code": 0, "wall_ns": 1, "frameworks": frameworks}
+    text = render(trace_document(Trace.model_validate({"schema": "dlprof.trace/1", **fields})))
+    assert ("torch.FloatTensor(a)" in text) == ("torch" in frameworks)
+    assert ("no conversions seen" in text) == ("torch" in frameworks)
