@@ -168,7 +168,7 @@ def end(trace: Trace, words: Sequence[str]) -> None:
 
     With ``--fail-on``, the success of a program with lost counts becomes exit code 3.
     """
-    from dlprof.report.trace_advice import argument_places, unseen
+    from dlprof.report.trace_advice import argument_places
     from dlprof.report.trace_document import cut_short, row_place
     from dlprof.runner.trace import COPY, CROSSING, doubts, faults
 
@@ -183,7 +183,7 @@ def end(trace: Trace, words: Sequence[str]) -> None:
         if {*words} & {COPY, CROSSING}:
             unknown += argument_places(trace)
         result = "passed" + (f", but unknown for {_first_places(unknown)}" if unknown else "")
-        if unseen(trace):
+        if trace.unseen:
             result += "; forms that dlprof does not see are not checked"
         if gaps:
             result = f"unknown, as {gaps[0]}"

@@ -10,16 +10,6 @@ from dlprof.runner.quantity import size_text
 from dlprof.runner.trace import Trace, TraceRow
 from dlprof.text.clean import counted
 
-UNSEEN = {
-    "torch": ("torch.FloatTensor(a)", "torch.stack([x, x])", "x.clone()"),
-    "jax": ("jnp.add(a, 1)", "a + x", "numpy.add(x, 1)"),
-    "tensorflow": ("tf.add(a, 1)", "a + x", "tf.function(f)(a)"),
-    "onnxruntime": ("session.run(…)",),
-    "numba": ("kernel[…](a)",),
-}
-"""Forms that convert or copy and have no row, by the framework in which they occur."""
-ALWAYS_UNSEEN = ("a.copy()", "a.astype(t)")
-"""Copies of NumPy's own, which occur with any framework."""
 SHARES = "shares memory"
 READ_ONLY = "shares memory, and is read-only"
 REPLACEMENTS = {
@@ -45,13 +35,6 @@ STACKED = {
 MOST_ADVICE = 3
 
 
-def unseen(trace: Trace) -> tuple[str, ...]:
-    """Return the forms that may occur in the program and that the trace does not see."""
-    found = [form for name in trace.frameworks for form in UNSEEN.get(name, ())]
-    is_numpy_alone = {*trace.frameworks} <= {"numpy"}
-    return () if is_numpy_alone else tuple(dict.fromkeys((*found, *ALWAYS_UNSEEN)))
-
-
 def notes(trace: Trace) -> Iterator[str]:
     """Yield lines below the table: replacements, counts without a row, and forms not seen."""
     found = dict.fromkeys(advice for row in trace.rows if (advice := replacement(row)))
@@ -65,8 +48,8 @@ def notes(trace: Trace) -> Iterator[str]:
             f"NumPy arrays as arguments of jitted functions: {counted(calls, 'call')} on {lines}"
             f" ({size_text(size, 2)}), {places}. Their time is not known."
         )
-    if forms := unseen(trace):
-        yield f"not seen, if they occur: {', '.join(forms)}."
+    if trace.unseen:
+        yield f"not seen, if they occur: {', '.join(trace.unseen)}."
 
 
 def argument_places(trace: Trace) -> list[str]:

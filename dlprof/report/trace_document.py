@@ -25,7 +25,7 @@ from dlprof.report.document import (
     Table,
     Tone,
 )
-from dlprof.report.trace_advice import notes, short_file, unseen
+from dlprof.report.trace_advice import notes, short_file
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import plain_time, significant, size_text
 from dlprof.runner.session import SIMULATED
@@ -79,7 +79,7 @@ def trace_document(trace: Trace, full: bool = False, name: str = "LAST") -> Docu
     title, context = _title(trace)
     notices = tuple(_notices(trace))
     if not trace.rows:
-        context = "no conversions seen" if unseen(trace) else "no conversions"
+        context = "no conversions seen" if trace.unseen else "no conversions"
         return Document(title, context, notices=notices, marks=tuple(notes(trace)))
     return Document(
         title,

@@ -40,6 +40,7 @@ from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.program import MAIN
 from dlprof.tracer.rows import OTHERS, SCHEMA, Rows, result_word
+from dlprof.tracer.targets import ALWAYS_UNSEEN, UNSEEN
 
 COPY, WAIT, CROSSING = "copy", "wait", "device-crossing"
 FAULTS = (COPY, WAIT, CROSSING)
@@ -141,6 +142,14 @@ class Trace(Model):
     troubles: list[str] = Field(default_factory=list)
     arguments: list[tuple[str, Whole, Whole, Whole]] = Field(default_factory=list)
     frameworks: list[str] = Field(default_factory=list)
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """Return the forms that may occur in the program and that have no row."""
+        if {*self.frameworks} <= {"numpy"}:
+            return ()
+        found = [form for name in self.frameworks for form in UNSEEN.get(name, ())]
+        return tuple(dict.fromkeys((*found, *ALWAYS_UNSEEN)))
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,18 @@ NO_PROBE = (
 """Functions that convert and that no measurement needs."""
 
 
+UNSEEN = {
+    "torch": ("torch.FloatTensor(a)", "torch.stack([x, x])", "x.clone()"),
+    "jax": ("jnp.add(a, 1)", "a + x", "numpy.add(x, 1)"),
+    "tensorflow": ("tf.add(a, 1)", "a + x", "tf.function(f)(a)"),
+    "onnxruntime": ("session.run(…)",),
+    "numba": ("kernel[…](a)",),
+}
+"""Forms that convert or copy and have no row, by the framework in which they occur."""
+ALWAYS_UNSEEN = ("a.copy()", "a.astype(t)")
+"""Copies of NumPy's own, which occur with any framework."""
+
+
 def declared() -> list[Target]:
     """Return the targets of all probes, each once, and the forms that no probe has."""
     frameworks = {probe.module: probe.name for probe in reversed(ALL)}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dlprof
-from dlprof.report.trace_advice import UNSEEN
+from dlprof.tracer.targets import UNSEEN
 
 PAGE = Path(__file__).parents[2] / "docs" / "trace.md"
 ROW = re.compile(r"^\| (torch|jax|tensorflow) \| `(.*?)` \| (.*) \|$", re.MULTILINE)
