@@ -14,6 +14,7 @@ import typer
 from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import show
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
+from dlprof.protocol.statement import is_expression
 from dlprof.runner import options
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import (
@@ -35,7 +36,8 @@ CONSUMER = typer.Argument(
 )
 SUBJECT = typer.Argument(
     metavar="PRODUCER",
-    help="The framework that owns the array (several with commas between), or a scenario file.",
+    help="The framework that owns the array (several with commas between), an expression that makes"
+    " the array, or a scenario file.",
 )
 DRY_RUN = Option(
     "dry_run",
@@ -58,7 +60,8 @@ def run(
 ) -> None:
     """Measure every way from one framework to another, or what a scenario file asks for.
 
-    Example: dlprof run torch numpy --shape 4096x4096
+    Examples: dlprof run torch numpy --shape 4096x4096
+    or dlprof run "h5py.File('a.h5')['x']" torch
     """
     from dlprof.cli.measure import measure
 
@@ -70,7 +73,15 @@ def run(
         return
     if subject is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
-    request, catalog = _pairs_request(given.settled(), "run", subject, consumer)
+    if is_expression(subject):
+        from dlprof.runner.user_code import object_request
+
+        for option in (options.SHAPES, options.DTYPES, options.LAYOUTS):
+            if given.raw.get(option.key):
+                raise UsageError(f"{option.name}: the expression makes the array")
+        request, catalog = object_request(subject, consumer, given.settled())
+    else:
+        request, catalog = _pairs_request(given.settled(), "run", subject, consumer)
     measure(request, catalog, given)
 
 

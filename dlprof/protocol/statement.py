@@ -68,6 +68,36 @@ class UserCode:
         return [cls(**fields) for fields in codes]
 
 
+@dataclass(frozen=True)
+class UserObject:
+    """An object that an expression makes, as :mod:`dlprof.worker.inspect` understood it.
+
+    ``imports`` is source text that the expression needs. ``exports`` are names, protocols and
+    codes of the ways out of an object of a framework without a probe.
+    """
+
+    PREFIX: ClassVar[str] = "object:"
+
+    expression: str
+    imports: str
+    side: Side
+    exports: tuple[tuple[str, str, str], ...] = ()
+
+    def reference(self) -> str:
+        return self.PREFIX + json.dumps(vars(self), default=vars)
+
+    @classmethod
+    def read(cls, reference: str) -> UserObject:
+        fields = json.loads(reference.removeprefix(cls.PREFIX))
+        side = fields["side"]
+        side = Side(**{**side, "probe": side["probe"] and tuple(side["probe"])})
+        return cls(**{**fields, "side": side})
+
+
+OF_USER = (UserCode.PREFIX, UserObject.PREFIX)
+"""How the sources of probes begin whose array the user made."""
+
+
 class FaultyStatement(Exception):
     """The text cannot be measured; the message says why."""
 
@@ -110,6 +140,22 @@ def parse(text: str) -> ast.expr:
     if not isinstance(found, ast.Expression):
         raise TypeError(found)
     return found.body
+
+
+def is_expression(word: str) -> bool:
+    """Whether a word of the command line makes an object, and is no name of a framework."""
+    return "(" in word or "[" in word
+
+
+def dotted_names(tree: ast.expr) -> list[str]:
+    """Return the names that the expression reads with their attributes: ``PIL.Image.new``."""
+    inner = {node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    chains = (
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Attribute, ast.Name)) and node not in inner
+    )
+    return [chain for chain in dict.fromkeys(chains) if chain.replace(".", "").isidentifier()]
 
 
 def names(tree: ast.expr) -> list[str]:

@@ -23,15 +23,17 @@ from dlprof.simulated import environment as simulation
 from dlprof.text.clean import first_line, nearest, sanitised
 
 INSPECT_LIMIT_S = 20.0
+NEAR_SPELLING = 0.75
+"""Two letters of a name of eight are wrong or in the wrong order."""
 UNMEASURED = "interrupted, nothing measured"
 SYNTHETIC = "synthetic"
-NOT_FILES = (SYNTHETIC, "code:", "step:")
+NOT_FILES = (SYNTHETIC, "code:", "object:", "step:")
 """Sources of probes that are no files."""
 
 UNWANTED = "the CUDA driver here is the simulated one: ask for it by --device simulated"
 ELSEWHERE = ("simulated", "cupti")
 """Facts about the interpreter that the session keeps elsewhere."""
-BY_USER = ("code:", "file:", "step:")
+BY_USER = ("code:", "file:", "object:", "step:")
 """Sources of probes that the user named."""
 
 
@@ -110,7 +112,12 @@ class Catalog:
             if word.lower() in (probe.name.lower(), *(alias.lower() for alias in probe.aliases)):
                 return probe
         known = [name for probe in self.probes for name in (probe.name, *probe.aliases)]
-        raise UsageError(f"there is no framework {word!r}: {nearest(word, known, cutoff=0.5)}")
+        otherwise = (
+            "give an expression that makes the array instead, measure one conversion with"
+            " 'dlprof time', or write a probe of your own for --probe"
+        )
+        hint = nearest(word, known, otherwise, cutoff=NEAR_SPELLING)
+        raise UsageError(f"dlprof has no probe of {word!r}: {hint}")
 
     def installed(self, word: str) -> ProbeInfo:
         """Return an installed probe. Raises :class:`MissingFramework` with the pip command."""

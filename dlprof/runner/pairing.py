@@ -12,6 +12,7 @@ from typing import Any
 
 from dlprof.errors import Unmeasured
 from dlprof.probes.base import DTYPES, Protocol, written
+from dlprof.protocol.statement import OF_USER
 from dlprof.runner.catalog import Catalog, ProbeInfo, Way, builds_text
 
 
@@ -174,7 +175,7 @@ def choose_device(
             raise Unmeasured(f"{producer.name} has no arrays on {choice}")
         if choice not in producer.devices:
             return producer.devices[0], f"{producer.name} has no arrays on {choice}"
-        is_user_code = producer.source.startswith("code:")
+        is_user_code = producer.source.startswith(OF_USER)
         return choice, "where the setup made the array" if is_user_code else "asked for"
     if no_cuda:
         return "cpu", no_cuda

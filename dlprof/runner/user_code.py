@@ -18,12 +18,14 @@ from dlprof.protocol.statement import (
     FaultyStatement,
     Side,
     UserCode,
+    UserObject,
     check_setup,
     check_source,
     leading_imports,
     parse,
     whole,
 )
+from dlprof.runner import worker_client
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, inspect_interpreter
 from dlprof.runner.request import Axes, Request, make_request
@@ -106,6 +108,45 @@ def request_for(
         yield request, catalog, pool if can_fork else None
 
 
+def object_request(
+    expression: str, consumers: str, values: Mapping[str, Any]
+) -> tuple[Request, Catalog]:
+    """Return the request for every way from the object of an expression to frameworks.
+
+    Raises :class:`UsageError` for text that makes no sense, and for options of the array, and
+    :class:`Unmeasured` if the expression fails.
+    """
+    setup = values["setup"] or ""
+    try:
+        check_setup(setup)
+        parse(expression)
+    except FaultyStatement as fault:
+        raise UsageError(str(fault)) from None
+    python, probe_files = values["python"], values["probes"]
+    simulated = simulated_in(values["devices"])
+    catalog = inspect_interpreter(python, probe_files, simulated)
+    names = [catalog.installed(word.strip()).name for word in consumers.split(",")]
+    sources = [f"file:{Path(path).absolute()}" for path in probe_files]
+    request = {"do": "recognize object", "expression": expression, "setup": setup}
+    with worker_client.start(python, catalog.variables) as worker:
+        outcome = worker.ask({**request, "sources": sources}, values["timeout"])
+    _check(outcome, "object", "object")
+    found = outcome.parts["object"]
+    own = UserObject(expression, found["imports"], Side(**found["side"]), tuple(found["exports"]))
+    pairs = tuple((own.side.name, name) for name in names)
+    made = make_request(values, pairs, ("run", expression, consumers))
+    made = replace(
+        made,
+        # A survey needs other arrays.
+        settings=replace(made.settings, survey=False),
+        axes=Axes(
+            (tuple(found["shape"]),), (found["dtype"],), (found["layout"],), (found["device"],)
+        ),
+        probe_files=(*probe_files, own.reference()),
+    )
+    return made, inspect_interpreter(python, made.probe_files, simulated)
+
+
 def _recognize(
     typed: list[dict[str, Any]], limit_s: float, probe_files: tuple[str, ...], forks: Processes
 ) -> list[dict[str, Any]]:
@@ -156,18 +197,19 @@ def _size_bytes(array: dict[str, Any]) -> int:
     return elements * DTYPES.get(array["dtype"], 0)
 
 
-def _check(outcome: Outcome) -> None:
+def _check(outcome: Outcome, source: str = "source", last: str = "called") -> None:
+    """Raise unless the worker has sent the parts ``source`` and ``last``."""
     fault = outcome.parts.get("fault")
     if isinstance(fault, dict):
         reason = " ".join(str(fault["reason"]).split())
         kind = UsageError if fault["exit"] == UsageError.exit_code else Unmeasured
         raise kind(reason if kind is UsageError else f"nothing could be measured: {reason}")
-    if "source" not in outcome.parts or "called" not in outcome.parts:
+    if source not in outcome.parts or last not in outcome.parts:
         reason = str(outcome.lost or outcome.reason or outcome.status)
         raise Unmeasured(f"nothing could be measured: {reason}")
-    name, device = outcome.parts["source"]["name"], outcome.parts["source"]["device"]
+    device = outcome.parts[source]["device"]
     if device not in ANY_DEVICE:
-        raise Unmeasured(f"{name} is on the device {device!r}, and dlprof knows cpu and cuda")
+        raise Unmeasured(f"the array is on the device {device!r}, and dlprof knows cpu and cuda")
 
 
 def _user_code(setup: str, found: dict[str, Any]) -> UserCode:

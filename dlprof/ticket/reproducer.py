@@ -20,7 +20,7 @@ from dlprof.judge.rule import Rule
 from dlprof.judge.script import Effect, Subject, subject
 from dlprof.probes import BUILTIN
 from dlprof.probes.base import DTYPES, LAYOUTS
-from dlprof.protocol.statement import UserCode
+from dlprof.protocol.statement import OF_USER
 from dlprof.runner.axes import shape_text
 from dlprof.runner.session import CaseRecord, FindingRecord, Session
 from dlprof.text.source import (
@@ -223,7 +223,7 @@ def pair_command(session: Session) -> str:
 
 def _is_own(session: Session) -> bool:
     """Whether the session measured a conversion that the user wrote."""
-    return any(file.startswith(UserCode.PREFIX) for file in session.request.probe_files)
+    return any(file.startswith(OF_USER) for file in session.request.probe_files)
 
 
 def _array(case: CaseRecord) -> tuple[object, ...]:

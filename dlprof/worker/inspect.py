@@ -8,6 +8,7 @@ source and result name the frameworks. Parts are sent one by one, so that a cras
 
 from __future__ import annotations
 
+import builtins
 import hmac
 import importlib.metadata
 import importlib.util
@@ -227,6 +228,70 @@ def recognize(request: dict[str, Any], reply: Reply) -> None:
     reply.part("cut", vars(statement.whole(text, source)))
     producer = description["side"]["name"]
     _convert_once(text, source, namespace, probes, producer, reply)
+
+
+EXPORTS = (
+    ("asarray", "numpy.asarray({x})"),
+    ("to_numpy", "{x}.to_numpy()"),
+    ("values", "{x}.values"),
+    ("slice", "{x}[...]"),
+)
+"""Ways from objects of other libraries to a NumPy array."""
+
+
+def recognize_object(request: dict[str, Any], reply: Reply) -> None:
+    """Send ``object``: what the expression makes; or ``fault``: the reason that it makes none."""
+    reply.stage("import")
+    namespace: dict[str, Any] = {}
+    expression = request["expression"]
+
+    def make() -> Any:
+        execute(request["setup"], namespace, "setup")
+        imports = _imports(expression, namespace)
+        execute(f"{imports}\nx = {expression}", namespace, "create")
+        return imports
+
+    imports = attempt(make, BaseException)
+    if isinstance(imports, Refusal):
+        reply.part("fault", {"exit": 4, "reason": f"{expression} raised {imports.reason}"})
+        return
+    thing = namespace["x"]
+    if not is_array(thing):
+        kind = type(thing).__name__
+        reply.part("fault", {"exit": 2, "reason": f"{expression} makes no array, but a {kind}"})
+        return
+    found = describe_array(thing, list(_probes(request["sources"])))
+    exports = [] if found["side"]["probe"] else list(_exports(thing))
+    reply.part("object", {**found, "imports": imports, "exports": exports})
+
+
+def _imports(expression: str, namespace: dict[str, Any]) -> str:
+    """Return imports of the modules that the expression names, if the setup has not made them."""
+    found: dict[str, None] = {}
+    for chain in statement.dotted_names(statement.parse(expression)):
+        root, *others = chain.split(".")
+        if root in namespace or hasattr(builtins, root):
+            continue
+        modules = (".".join([root, *others[:count]]) for count in range(len(others), -1, -1))
+        if module := next(filter(_spec, modules), None):
+            found[f"import {module}"] = None
+    return "\n".join(found)
+
+
+def _exports(thing: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield name, protocol and code of the ways out of an object of an unknown library."""
+    if generic.has(thing, "__dlpack__"):
+        yield "dlpack", Protocol.DLPACK.value, "{x}"
+    if generic.has(thing, "__cuda_array_interface__"):
+        yield "cuda_array", Protocol.CUDA_ARRAY_INTERFACE.value, "{x}"
+        return
+    yield "array", Protocol.ARRAY_INTERFACE.value, "{x}"
+    names = {"x": thing}
+    execute("import numpy", names, "setup")
+    for name, code in EXPORTS:
+        array = attempt(compile_call(code.format(x="x"), names))
+        if type(array).__module__ == "numpy" and is_array(array):
+            yield name, Protocol.NUMPY.value, code
 
 
 def find_source(text: str, source: str | None, namespace: dict[str, Any]) -> str:

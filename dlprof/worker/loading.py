@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
@@ -19,7 +19,7 @@ from dlprof import inference
 from dlprof.probes import ALL
 from dlprof.probes.base import ANY_DEVICE, LAYOUTS, ArraySpec, Export, Import, Probe, Protocol
 from dlprof.probes.generic import Generic
-from dlprof.protocol.statement import STATEMENT, Side, UserCode, promise
+from dlprof.protocol.statement import STATEMENT, Side, UserCode, UserObject, promise
 from dlprof.worker.channel import Channel, Reply
 from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.simulated import adapt
@@ -38,15 +38,18 @@ def load(source: str) -> list[Probe]:
     if source == "builtin":
         return [kind() for kind in ALL]
     if source == "synthetic":
-        from dlprof.selftest.plants import probes
+        from dlprof.selftest import plants
 
-        return probes()
-    if source.startswith(UserCode.PREFIX):
-        return own_probes(UserCode.read(source))
-    if source.startswith(inference.PREFIX):
-        return [inference.load(source)]
-    if source.startswith("file:"):
-        return _from_module(_load_file(source.removeprefix("file:")), source)
+        return plants.probes()
+    made: dict[str, Callable[[], list[Probe]]] = {
+        UserCode.PREFIX: lambda: own_probes(UserCode.read(source)),
+        UserObject.PREFIX: lambda: [_object_probe(UserObject.read(source))],
+        inference.PREFIX: lambda: [inference.load(source)],
+        "file:": lambda: _from_module(_load_file(source.removeprefix("file:")), source),
+    }
+    for prefix, probes in made.items():
+        if source.startswith(prefix):
+            return probes()
     name = source.removeprefix("entry:")
     (entry,) = (entry for entry in entry_points(group=GROUP) if entry.name == name)
     return [_checked(entry.load(), source)]
@@ -162,12 +165,36 @@ def _own_probe(codes: Sequence[UserCode], side: Side) -> Probe:
     members: dict[str, Any] = {
         "name": side.name,
         "array_name": own.source,
+        "created": f"x = {own.source}",  # its setup has made the array
         "module": side.module,
         "devices": ANY_DEVICE,
         "exports": (export,),
         "imports": tuple(imports),
         "create": lambda _self, _spec: created,
     }
+    return _one_array(base, side, members)
+
+
+def _object_probe(own: UserObject) -> Probe:
+    """Make the probe of an object: that of its framework with the user's text, or a generic one."""
+    base = type(find(*own.side.probe)) if own.side.probe else Generic
+    created = f"x = {own.expression}"
+    members: dict[str, Any] = {
+        "name": own.side.name,
+        "array_name": "x",
+        "created": created,
+        "module": own.side.module,
+        "setup": f"{base.setup}\n{own.imports}".strip(),
+        "create": lambda _self, _spec: created,
+    }
+    if own.side.probe is None:
+        exports = [Export(name, Protocol(protocol), code) for name, protocol, code in own.exports]
+        members |= {"exports": tuple(exports), "devices": ANY_DEVICE}
+        members["setup"] += "\nimport numpy"
+    return _one_array(base, own.side, members)
+
+
+def _one_array(base: type[Probe], side: Side, members: dict[str, Any]) -> Probe:
     if side.probe is None:
         distributions = (side.distribution,) if side.distribution else ()
         members |= {"distributions": distributions, "wait_text": side.wait}

@@ -105,6 +105,8 @@ def _served(state: WorkerState, kind: str, request: dict[str, Any], reply: Reply
         reply.part("inspect", inspect.inspect(request["sources"], request["skip"], reply.stage))
     elif kind == "recognize":
         inspect.recognize(request, reply)
+    elif kind == "recognize object":
+        inspect.recognize_object(request, reply)
     elif kind == "conformance":
         from dlprof.worker import conformance
 

@@ -39,10 +39,11 @@ FailedImports = dict[str, Exception]
 class OneArray:
     """Mixed into a probe whose array comes from a user's text: it makes no other array.
 
-    ``array_name`` is the array's name in that text.
+    ``array_name`` is the array's name in that text, and ``created`` the text of a script.
     """
 
     array_name: ClassVar[str]
+    created: ClassVar[str]
 
 
 class SetupFailed(Exception):

@@ -44,8 +44,8 @@ def measure(
 
 def _creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
     """Return the text by layout. A contiguous array also gets layouts of known alignment."""
-    if isinstance(producer, OneArray):  # its setup has made the array
-        return {spec.layout: f"x = {producer.array_name}"}
+    if isinstance(producer, OneArray):
+        return {spec.layout: producer.created}
     alignments = ALIGNMENTS if spec.layout in CONTIGUOUS and not spec.corners else ()
     layouts = dict.fromkeys((spec.layout, *alignments))
     specs = {layout: replace(spec, layout=layout) for layout in layouts}
