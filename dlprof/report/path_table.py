@@ -19,11 +19,11 @@ from dlprof.runner.quantity import (
     significant,
     time_text,
 )
-from dlprof.text.clean import counted
+from dlprof.text.clean import counted, first_words
 
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
 """The levels of a path that may be written, best first."""
-MOST_IDS = 3
+MOST_IDS, MOST_WORDS = 3, 20
 RACE, CRASH = "DLP003", "DLP016"
 FIRST_TIMED, FIRST_OTHERS = 4, 2
 """Lines of the first screen: of measured paths, or of others if none was measured."""
@@ -222,10 +222,10 @@ def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
     measured = [path for path in array.paths if path.is_measured]
     if measured:
         lines = _first_lines(array, path_lines(measured))
-        rows = [_row(line, array.problems(line[0]) or line[0].untimed_reason) for line in lines]
+        rows = [_row(line, array.problems(line[0]) or line[0].unknown_reason) for line in lines]
     else:
         lines = [[path] for path in array.paths[:FIRST_OTHERS]]
-        rows = [_row(line, line[0].reason.partition(":")[0], "dim") for line in lines]
+        rows = [_row(line, first_words(line[0].reason, MOST_WORDS), "dim") for line in lines]
     is_timed = any(path.is_timed for path in measured) or not measured
     shown = [path for line in lines for path in line]
     hidden = len(array.paths) - len(shown)
@@ -300,7 +300,7 @@ def statement_table(array: Array) -> Table:
         word = "" if path is first or not path.is_timed else _ratio(first, path)
         if path is not first and _is_equal(first, path):
             word = "equal"
-        problem = array.problems(path) or path.untimed_reason
+        problem = array.problems(path) or path.unknown_reason
         code = Cell(path.code, code=True)
         rows.append((Cell(path.brief_time), Cell(word), path.result_cell, code, Cell(problem)))
     first_columns = Column("time", right=True), Column("slower", right=True)

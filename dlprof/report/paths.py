@@ -161,9 +161,15 @@ class JudgedPath:
         return " ".join((*self.rules, *(f"{rule}?" for rule in self.safety.suspected)))
 
     @property
-    def untimed_reason(self) -> str:
-        """Return :attr:`reason`; empty if there is a ready time, or if no times are taken."""
-        return "" if self.case.is_measured else self.reason
+    def unknown_reason(self) -> str:
+        """Return the reason why the time, or view or copy, is unknown; empty if both are known."""
+        if not self.case.is_measured:
+            return self.reason
+        result = self.case.result
+        reasons = [note.reason for note in result.notes if note.instrument == "ownership"]
+        if result.ownership is not None and result.ownership.evidence.reason:
+            reasons.append(result.ownership.evidence.reason)
+        return first_line(reasons[0]) if self.result == "?" and reasons else ""
 
     @property
     def reason(self) -> str:
@@ -247,11 +253,12 @@ class Array:
 
 def list_text(shape: str, dtype: str, layout: str) -> str:
     """Return ``64 arrays float32 64 by 64 in a list``, with a sign for "by"."""
-    if layout == NESTED:
-        return f"{shape} numbers in {'nested lists' if BY in shape else 'a list'}"
     count, _, item = shape.partition(BY)
+    plural = "" if count == "1" and not (item and layout == NESTED) else "s"
+    if layout == NESTED:
+        return f"{shape} number{plural} in {'nested lists' if item else 'a list'}"
     container, _, library = layout.partition(HOLDS)
-    kind = f"arrays {dtype} {item}" if item else f"{dtype} scalars"
+    kind = f"array{plural} {dtype} {item}" if item else f"{dtype} scalar{plural}"
     where = "a tuple" if container == "tuple" else "a list"
     return f"{count} {library} {kind} in {where}".replace("  ", " ")
 

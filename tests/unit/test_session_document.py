@@ -150,13 +150,23 @@ def test_a_path_that_crashes_for_other_arrays_is_marked_at_its_name():
         (view("f(x)"), "f(x) is a view: 2.0 µs, nothing copied."),
         (copy("f(x)"), "f(x) is a copy: 1.0 ms, 64 B copied."),
         (refused(), "no(x) is refused: TypeError: no."),
+        (
+            view("f(x)", ownership=verdict("unknown", reason="no write could be tried")),
+            "f(x) may be a view or a copy: 2.0 µs, no write could be tried.",
+        ),
     ],
-    ids=["view", "copy", "refused"],
+    ids=["view", "copy", "refused", "unknown"],
 )
 def test_a_single_path_is_one_sentence(result, sentence):
     found = document(result)
     assert [answer.label for answer in found.answers] == [sentence]
     assert not found.tables
+
+
+def test_if_nothing_was_measured_the_reasons_are_whole():
+    reason = "ImportError: cannot load it: libx.so is missing"
+    found = document(*(lost("unsupported", reason, code) for code in ("no(x)", "nor(x)")))
+    assert {row[-1].text for row in found.tables[0].rows} == {reason}
 
 
 def test_a_path_with_a_warning_is_offered_only_if_all_have_one():
