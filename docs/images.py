@@ -22,7 +22,7 @@ from dlprof.runner.session_file import load
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
-COMMAND = "run torch jax --shape 1024x1024"
+COMMAND = "run torch numpy --shape 4096x4096"
 COLUMNS = (80, 100)
 PAGES = {"light": (1440, 900), "dark": (1440, 900), "narrow": (390, 844)}
 

@@ -86,15 +86,18 @@ def _paths(producer: str, consumer: str, given: Given) -> str:
 
 def explain(
     rule: Annotated[
-        str | None, typer.Argument(help="An id or a name: DLP003 or unordered.")
+        str | None, typer.Argument(help="An id, a name or a word: DLP003, unordered, copy.")
     ] = None,
 ) -> None:
-    """Explain a rule: what it finds, how dlprof knows, and what to do. Lists all without one."""
-    from dlprof.judge import RULES, index, page
+    """Explain a rule: what it finds, how dlprof knows, and what to do.
+
+    Without one it lists all rules, and for a word such as copy or wait the rules about it.
+    """
+    from dlprof.judge import about, index, page
     from dlprof.report.terminal import render_page
 
-    if rule is None:
-        for found in RULES:
+    if rule is None or (rules := about(rule)):
+        for found in about("") if rule is None else rules:
             line = f"{found.id}  {found.name:<20}{index(found.id)}"
             say(f"{fill(line, width(), subsequent_indent=' ' * 28)}\n")
         return

@@ -82,6 +82,13 @@ def observations(finding: FindingRecord, results: Sequence[Result]) -> list[str]
     return evidence_text.observations(results[0], rule.instrument) if rule and results else []
 
 
+def about(word: str) -> tuple[Rule, ...]:
+    """Return the rules about a word such as ``copy``; none for a rule's id or name, or a topic."""
+    if word.lower() in (*TOPICS, *BY_WORD):
+        return ()
+    return tuple(rule for rule in RULES if word.lower() in f"{rule.name} {index(rule.id)}".lower())
+
+
 def page(word: str) -> str:
     """Return the page of a rule's id or name, or of a topic, in Markdown.
 

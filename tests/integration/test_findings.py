@@ -53,6 +53,10 @@ def test_explain_prints_a_rules_page_lists_all_and_suggests_the_nearest():
     page = dlprof("explain", "promise-broken")
     assert page.code == 0
     assert page.out.startswith(f"{BROKEN} promise-broken")
+    for word, rules in (("wait", ("DLP001", "DLP002")), ("copy", ("DLP004", "DLP018"))):
+        listed = dlprof("explain", word).out
+        assert all(rule in listed for rule in rules)
+        assert "DLP012" not in listed
     assert dlprof("explain").out.count("DLP0") >= 20
     page = dlprof("explain", "host_sync")
     assert (page.code, "'host-sync'" in page.sentence()) == (2, True)
