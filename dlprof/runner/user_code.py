@@ -102,7 +102,7 @@ def request_for(
             ),
             # The setup makes the array, and does no more. All processes serve one pair.
             settings=replace(request.settings, setup="", together=True),
-            probe_files=(*probe_files, UserCode.reference(codes)),
+            probe_files=(UserCode.reference(codes), *probe_files),
         )
         catalog = inspect_interpreter(python, request.probe_files, simulated)
         yield request, catalog, pool if can_fork else None

@@ -159,3 +159,15 @@ def test_statements_of_different_arrays_are_refused():
     done = dlprof("time", "-s", "import numpy; a = b = numpy.ones(3)", "numpy.array(a)", "b.copy()")
     assert done.code == 2
     assert "several arrays (a, b): name one --source" in done.sentence()
+
+
+def test_a_probe_file_of_the_sources_framework_is_used(tmp_path):
+    probe = tmp_path / "mine.py"
+    probe.write_text(
+        "from dlprof.probes.numpy import NumPy\nclass Mine(NumPy):\n    name = 'mine'\n"
+    )
+    setup = "import numpy; x = numpy.ones(4)"
+    words = ("time", "-s", setup, "bytes(x)", "--probe", probe, "--quick")
+    done = dlprof(*words, "-o", tmp_path / "s.json")
+    assert done.code == 0, done.err
+    assert content(tmp_path / "s.json")["results"][0]["case"]["producer"] == "mine"
