@@ -8,7 +8,7 @@ Instruments that need more answer ``unknown``.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -64,20 +64,15 @@ def metadata(thing: Any) -> Metadata:
     """
     if isinstance(thing, type):
         return NOTHING
+    told: Metadata | None
     for name, device in INTERFACES.items():
         interface = _answer(partial(getattr, thing, name))
-        if isinstance(interface, Mapping):
-            return _interface_metadata(interface, device)
-    contents = _answer(lambda: capsule.read(thing.__dlpack__()))
-    if contents is not None:
-        return Metadata(
-            contents.address or None,
-            contents.shape,
-            contents.dtype if contents.dtype in DTYPES else UNKNOWN,
-            contents.device.partition(":")[0],
-            contents.strides,
-            "read_only" not in contents.flags if contents.version else None,
-        )
+        told = _answer(partial(_interface_metadata, interface, device))
+        if told is not None:
+            return told
+    told = _answer(partial(_capsule_metadata, thing))
+    if told is not None:
+        return told
     array = _answer(lambda: as_numpy(thing))
     if array is None:
         return NOTHING
@@ -114,8 +109,8 @@ def read_shape(thing: Any) -> tuple[int, ...]:
     found = metadata(thing)
     if found is not NOTHING or isinstance(thing, type):
         return found.shape
-    shape = _answer(lambda: tuple(map(operator.index, thing.shape))) or ()
-    return () if min(shape, default=0) < 0 else shape
+    shape: tuple[int, ...] = _answer(lambda: _checked(thing.shape)) or ()
+    return shape
 
 
 def has(thing: Any, name: str) -> bool:
@@ -183,6 +178,28 @@ def _is_dense(axes: Any) -> bool:
     return True
 
 
+def _capsule_metadata(thing: Any) -> Metadata:
+    contents = capsule.read(thing.__dlpack__())
+    if contents is None:
+        raise Unsupported("__dlpack__() gives no capsule")
+    return Metadata(
+        contents.address or None,
+        _checked(contents.shape),
+        contents.dtype if contents.dtype in DTYPES else UNKNOWN,
+        contents.device.partition(":")[0],
+        contents.strides,
+        "read_only" not in contents.flags if contents.version else None,
+    )
+
+
+def _checked(shape: Iterable[Any]) -> tuple[int, ...]:
+    """Return the lengths of a shape. Raises ValueError for a negative one."""
+    found = tuple(map(operator.index, shape))
+    if min(found, default=0) < 0:
+        raise ValueError(found)
+    return found
+
+
 def _interface_metadata(interface: Mapping[str, Any], device: str) -> Metadata:
     kind, digits = interface["typestr"][1], interface["typestr"][2:]
     size = int(digits) if digits.isdigit() else 0  # objects have no size, and times have a unit
@@ -191,7 +208,7 @@ def _interface_metadata(interface: Mapping[str, Any], device: str) -> Metadata:
     whole = size and all(stride % size == 0 for stride in strides or ())
     return Metadata(
         int(data[0]) or None if isinstance(data, tuple) else None,
-        tuple(interface["shape"]),
+        _checked(interface["shape"]),
         dtype if dtype in DTYPES else UNKNOWN,
         device,
         # No dense array has strides that are not a whole number of elements.

@@ -212,6 +212,7 @@ def recognize(request: dict[str, Any], reply: Reply) -> None:
         reply.part("fault", {"exit": 4, "reason": f"the setup raised {result.reason}"})
         return
     text = request["statement"]
+    reply.stage("statement")  # what the object does from now on has the limit of a case
     try:
         source = find_source(text, request["source"], namespace)
         statement.check_source(statement.parse(text), source)
@@ -393,7 +394,6 @@ def _convert_once(
     reply: Reply,
 ) -> None:
     """Convert once. An error is left to the measurement, where it is a result."""
-    reply.stage("statement")
     names = {**namespace, statement.ARRAY: namespace[source]}
     reply.part("called", _called_side(text, namespace, probes))
     result = attempt(compile_call(statement.whole(text, source).code, names), BaseException)

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 from builders import make_session
-from command_line import PROBE_FILES, process
+from command_line import PROBE_FILES, dlprof, process
 from comparison_builders import suite
 from hostile import NASTY
-from hostility import CASES, CORPUS, PAYLOADS, Hostile, attack, packed, search
+from hostility import CASES, CORPUS, PAYLOADS, Hostile, attack, check, packed, search
 from hypothesis import strategies as st
-from recordings import NUMPY_TORCH
+from recordings import NUMPY_TORCH, THERE_AND_BACK
 from spoiled_sessions import SESSIONS, spoiled
 
 from dlprof.cli import VERBS, verb_named
@@ -123,6 +123,41 @@ def values_of_sessions(draw):
     return read_by(draw, "session.json", draw(spoiled()))
 
 
+OTHER_LINES = [
+    *THERE_AND_BACK.read_text().splitlines(),
+    *(
+        '{"end": {"complete": true, "rounds": 3}}',
+        '{"end": {"answers": -1}}',
+        '{"end": 5}',
+        "{}",
+        "",
+        "[]",
+    ),
+    *('{"of": 0, "round": 0}', '{"of": -1, "round": 0, "answer": {"status": "ok", "parts": {}}}'),
+    *('{"of": 1e400, "round": [], "answer": {"status": {}}}', "\x1b[31m", "$(touch canary)"),
+]
+
+
+@st.composite
+def lines_of_sessions(draw):
+    """A session whose lines are lost, repeated, moved, torn, or mixed with those of another."""
+    lines = [
+        *LINES.splitlines(),
+        json.dumps({"end": {"complete": True, "rounds": 3, "answers": 40}}),
+    ]
+    for _ in range(draw(st.integers(1, 4))):
+        place, target = draw(st.tuples(*[st.integers(0, len(lines) - 1)] * 2))
+        how = draw(st.sampled_from(["lose", "repeat", "move", "tear", "mix"]))
+        line = draw(st.sampled_from(OTHER_LINES)) if how == "mix" else lines[place]
+        if how in ("lose", "move") and len(lines) > 1:
+            del lines[place]
+        if how == "tear":
+            lines[place] = line[: draw(st.integers(0, len(line)))]
+        elif how != "lose":
+            lines.insert(target, line)
+    return read_by(draw, "lines.json", "\n".join(lines) + draw(st.sampled_from(["", "\n"])))
+
+
 TEXTS = ("code", "export", "import", "setup", "python", "executable", "file", "reason", "name", "interpreter",
          "parent_python", "create", "convert", "command", "probe_files", "producer", "consumer", "layout", "dtype")  # fmt: skip
 
@@ -155,8 +190,14 @@ def read_by(draw, name, text):
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize(
     ("strategy", "share"),
-    [(words(), 0.3), (bytes_of_files(), 0.3), (values_of_sessions(), 0.2), (payloads(), 0.2)],
-    ids=["words", "bytes", "values", "payloads"],
+    [
+        (words(), 0.3),
+        (bytes_of_files(), 0.2),
+        (values_of_sessions(), 0.2),
+        (payloads(), 0.15),
+        (lines_of_sessions(), 0.15),
+    ],
+    ids=["words", "bytes", "values", "payloads", "lines"],
 )
 def test_hostile_input_executes_nothing_and_is_answered_in_words(strategy, share, part):
     search(strategy, share, part, PARTS)
@@ -172,6 +213,40 @@ def test_a_case_of_the_corpus_passes(path):
 
 RUN = ("run", "fake", "fake", "--probe", PROBE_FILES / "fake.py", "--quick", "--shape", "16")
 SHADOWS = ("numpy", "json", "typing", "torch", "dlprof", "sitecustomize", "ctypes", "subprocess")
+
+
+ARRAY = "def __array__(self, dtype=None, copy=None):"
+OBJECTS = {
+    "lies": "__array_interface__ = {'typestr': '<f4', 'shape': (4,), 'data': (4096, False), 'version': 3}",
+    "is huge": "__array_interface__ = {'typestr': '<f4', 'shape': (1 << 60,), 'data': (4096, False), 'version': 3}",
+    "is negative": "__array_interface__ = {'typestr': '<f4', 'shape': (-4,), 'data': (4096, False), 'version': 3}",
+    "is malformed": "__array_interface__ = {'typestr': 5, 'shape': 'abc', 'data': 'x'}",
+    "is empty": "__array_interface__ = {}",
+    "returns itself": f"{ARRAY} return self",
+    "exports itself": "def __dlpack__(self, **_): return self\n    __dlpack_device__ = __dlpack__",
+    "has everything": "def __getattr__(self, name): return self\n    def __call__(self, *_, **__): return self",
+    "raises always": "def __getattribute__(self, name): raise KeyboardInterrupt(name)",
+    "recurses": f"{ARRAY} return numpy.asarray(self)",
+    "loops": f"{ARRAY}\n        while True: pass",
+    "forks": f"{ARRAY}\n        os.fork()\n        return numpy.zeros(4)",
+    "ends the process": f"{ARRAY} os._exit(0)",
+    "closes all files": f"{ARRAY} os.closerange(0, 40)",
+    "writes to all files": f"{ARRAY}\n        for fd in range(3, 40):\n            with suppress(OSError):"
+    " os.write(fd, b'{}\\n')\n        return numpy.zeros(4)",
+    "changes": f"n = 0\n    {ARRAY}\n        Evil.n += 1\n        return numpy.zeros(Evil.n % 7)",
+    "has an evil name": f"{ARRAY} return numpy.zeros(4)\nEvil.__name__ = '\\x1b[31m\\n::error::'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_an_object_that_poses_as_an_array_is_answered_in_words(tmp_path, kind):
+    imports = "import numpy, os\nfrom contextlib import suppress"
+    setup = f"{imports}\nclass Evil:\n    {OBJECTS[kind]}\nx = Evil()"
+    options = ("--rounds", "1", "--sample-ms", "1", "--timeout", "5")
+    words = ["time", "-s", setup, "numpy.asarray(x)", *options, "-o", str(tmp_path / "s.json")]
+    done = dlprof(*words)
+    check(Hostile(words), done)
+    assert done.code in (0, 4), done.err
 
 
 def test_a_module_in_the_current_folder_is_not_loaded(tmp_path):
