@@ -274,8 +274,8 @@ class CaseView:
         if not (self.result.case.device == "cuda" and self.stays_on_device):
             return False
         trace, owned = self.result.trace, self.result.ownership
-        if owned is not None and owned.evidence.crosses_twice is not None:
-            return owned.evidence.crosses_twice
+        if owned is not None and owned.evidence.crosses_twice:
+            return True
         copied = {"device to host": 0.0, "host to device": 0.0}
         for event in (trace.evidence.events if trace is not None else None) or ():
             if event.direction in copied:

@@ -26,6 +26,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+ONLY_TIMES = ("placements", "diagnose")
+"""Options of a scenario that a simulated device leaves out. It has no times, and looks at order."""
 Inspect = Callable[[str, tuple[str, ...], int], Catalog]
 """Return the catalog of an interpreter, with these probe files and simulated devices."""
 
@@ -192,6 +194,9 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
     Raises :class:`UsageError` for an unknown framework and for a contradiction.
     """
     problem, values = scenario.problem, settle(scenario.options, given)
+    if simulated_in(values["devices"]):  # it has no times: its order and copies are all
+        timeless = {key: item for key, item in scenario.options.items() if key not in ONLY_TIMES}
+        values = settle(timeless, given)
     if problem.step and not {"shapes"} & {*scenario.options, *given}:
         raise UsageError(f"{scenario.file}: name the shapes of the model's input")
     if problem.step and {"placements"} & {*scenario.options, *given}:

@@ -22,6 +22,7 @@ from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Probe
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
+from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.simulated import computed
 from dlprof.worker.subject import Subject, result_device
 
@@ -33,11 +34,8 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         return unknown(NO_ARRAY)
     if subject.spec.elements == 0:
         return unknown("an array without elements has no memory to share")
-    recorded = gpu is not None and gpu.is_simulated
-    before = gpu.crossed_bytes() if gpu is not None and recorded else (0, 0)
     converted = subject.convert()
     subject.wait_for(converted)  # an unfinished copy would show the write
-    after = gpu.crossed_bytes() if gpu is not None and recorded else (0, 0)
     source = _Side(subject.producer, subject.source, gpu, subject)
     result = _Side(subject.consumer, converted, gpu, subject)
     same_address = None
@@ -55,9 +53,8 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         "source_write_shows": _write_shows(source, result),
         "result_write_shows": _write_shows(result, source),
     }
-    if recorded:
-        crossed = min(end - begin for begin, end in zip(before, after, strict=True))
-        evidence["crosses_twice"] = crossed >= subject.spec.size_bytes
+    if gpu is not None and gpu.is_simulated:
+        evidence["crosses_twice"] = _crosses_twice(subject, gpu)
     devices = [device_ordinal(side.address) for side in (source, result) if side.device == "cuda"]
     if len(set(devices)) > 1:
         evidence["devices"] = [f"cuda:{number}" for number in devices]
@@ -68,6 +65,19 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         evidence["not_written"] = NOT_WRITTEN
     word, reason = judge(evidence)
     return verdict(word, evidence, reason)
+
+
+def _crosses_twice(subject: Subject, gpu: Gpu) -> bool:
+    """Whether a conversion copies all of the array to the host and to the device.
+
+    A new source: TensorFlow keeps a copy on the host.
+    """
+    made = attempt(subject.make_another)
+    source = subject.source if isinstance(made, Refusal) else made
+    convert, before = subject.converter(source), gpu.crossed_bytes()
+    subject.wait_for(convert())
+    crossed = zip(gpu.crossed_bytes(), before, strict=True)
+    return min(after - before for after, before in crossed) >= subject.spec.size_bytes
 
 
 def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
