@@ -215,6 +215,11 @@ class CaseView:
         return changed or evidence.changed_after_drop is True or not died_otherwise
 
     @property
+    def is_reused(self) -> bool:
+        """Whether its memory was given out again while a stream read the dropped result."""
+        return any(evidence.reused for _, evidence in all_looks(self.result.lifetime))
+
+    @property
     def is_ordered_by_default(self) -> bool:
         """Whether the case is ordered on the default streams."""
         return self.ordering_runs.get("default") in ("stream-ordered", *WAITS)

@@ -12,7 +12,7 @@ from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases
 from dlprof.judge.rule import DELETER, DO_NOT_TRY, Rule, finding, replacements
 from dlprof.judge.safety import Fault
-from dlprof.judge.script import Effect, Subject, child_effect
+from dlprof.judge.script import Effect, Subject, child_effect, shows
 from dlprof.protocol.messages import SAME
 from dlprof.runner.evidence import LeftBehind, Lifetime
 from dlprof.runner.quantity import size_text
@@ -325,3 +325,57 @@ def _symptom(case: CaseView) -> str:
     if evidence.error_after_drop is None and source in (None, SAME):
         return "the process died"
     return f"reading {'it' if source in (None, SAME) else 'x'} raised an exception"
+
+
+REUSED = """
+<create>
+address, expected = <address of x>, <values of x>
+with <own_stream of z>:
+    z = <code>
+    is_view = <address of z> == address
+    for _ in range(500):
+        <use of z>  # keeps the stream busy
+    y = <copy of z>
+    del x, z
+    gc.collect()
+    others = []
+    for _ in range(16):
+        <create>
+        <write of x>
+        others.append(x)
+        if <address of x> == address:
+            break
+    is_reused = is_view and <address of x> == address
+    wrong = int((<values of y> != expected).sum())
+print("memory given out again:", is_reused, "wrong values:", wrong)
+assert wrong or not is_reused, "the stream was done too soon"
+return wrong > 0
+"""
+
+
+@partial(
+    Rule,
+    "DLP030",
+    "reused-memory",
+    "info",
+    "The memory of a view is not written before all streams have read the view.",
+    shows("lets its memory be given out again while another stream reads it", REUSED),
+    source=DELETER,
+    instrument="lifetime",
+    fault=Fault(
+        lambda case: case.is_reused,
+        is_avoided=lambda _: False,  # no producer knows the streams of a consumer
+        condition="keep x until the work on the result is done",
+    ),
+    other_arrays=True,
+)
+def reused_memory(cases: Cases) -> Iterator[FindingRecord]:
+    """A dropped view is still read by a stream, and its producer gives the memory out again."""
+    for group in cases.groups(lambda case: case.is_reused and case.pair):
+        yield finding(
+            group,
+            ("lets", "let"),
+            "the memory of x be given out again while another stream reads it",
+            more="A copy on the consumer's own stream held values of a later array.",
+            advice="Keep x until the stream that reads the result is done.",
+        )

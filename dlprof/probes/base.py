@@ -452,7 +452,8 @@ class Probe:
         ``dtype`` (a name of :data:`DTYPES`) and ``writable`` are expressions. ``write`` is a
         statement that overwrites all elements with ones and waits. ``own_stream`` is a context
         in which the framework works on a non-blocking stream. ``memory`` is the number of bytes
-        that its allocator has handed out on the device. ``masked`` is whether a mask belongs to
+        that its allocator has handed out on the device. ``copy`` queues a copy on the current
+        stream. ``masked`` is whether a mask belongs to
         the array; by default whether it has an attribute ``mask``. Leave out what it does not say.
         """
         return {"shape": "tuple({x}.shape)"}

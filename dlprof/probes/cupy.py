@@ -119,6 +119,7 @@ class CuPy(Probe):
             # Numbers, as of other frameworks.
             "values": "{x}.astype('float32').get()" if dtype == "bfloat16" else "{x}.get()",
             "address": "{x}.data.ptr",
+            "copy": "{x}.copy()",
             "shape": "{x}.shape",
             "dtype": "{x}.dtype.name",
             "write": "{x}.fill(1)\ncupy.cuda.get_current_stream().synchronize()",

@@ -194,6 +194,7 @@ class Torch(Probe):
         return {
             "values": f"{host}.numpy().copy()",
             "address": "{x}.data_ptr()",
+            "copy": "{x}.clone()",
             "shape": "tuple({x}.shape)",
             "dtype": "str({x}.dtype).removeprefix('torch.')",
             "write": f"{{x}}.fill_(1){wait}",

@@ -328,6 +328,8 @@ class Lifetime(LeftBehind):
     error_after_drop: Maybe[str] = None
     source_after_drop: Maybe[str] = None
     """The source after its result was dropped: ``same``, ``changed``, or the error of a read."""
+    reused: Maybe[Flag] = None
+    """Whether its memory was given out again while another stream read the dropped result."""
 
     @property
     def is_source_lost(self) -> bool:

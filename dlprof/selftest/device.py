@@ -186,6 +186,11 @@ def view(source: Array, consumer: Framework) -> Array:
     return consumer.view(source, source.owner)
 
 
+def reuse(source: Array, consumer: Framework) -> Array:
+    """Fault: a view whose owner gives the memory back while the consumer's stream may read it."""
+    return view(source, consumer)
+
+
 def copy(source: Array, consumer: Framework) -> Array:
     """Innocent: a queued copy, after the source is made and before it may be written.
 

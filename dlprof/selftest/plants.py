@@ -151,6 +151,7 @@ DEVICE_PLANTS = tuple(
         Plant("avoidable-copy", ("copy", "view"), "DLP004", shape=(4096, 8192)),
         Plant("to-host", ("to_host", "view"), "DLP027"),
         Plant("bounce", ("from_host", "view"), "DLP006", protocol="numpy"),
+        Plant("reuse", ("reuse",), "DLP030"),
     )
 )
 
@@ -250,6 +251,8 @@ class OnDevice(Synthetic):
     )
     stream: ClassVar[str] = "any"
     """Its stream, see :class:`Plant`."""
+    reads_late: ClassVar[bool] = False
+    """Whether it has a copy that it queues."""
 
     @property
     def own(self) -> str:  # type: ignore[override]
@@ -268,6 +271,7 @@ class OnDevice(Synthetic):
         return {
             **super().idioms(device, dtype),
             **({"own_stream": own_stream} if self.stream == "any" else {}),
+            **({"copy": "{x}.after(0)"} if self.reads_late else {}),
             "memory": f"{self.own}.pool.bytes_in_use",
         }
 
@@ -290,6 +294,7 @@ def consumer(plant: Plant) -> Probe:
     on_host = plant.device == "cpu"
     kind: type[Synthetic] = OnHost if on_host else OnDevice
     members = {"name": plant.consumer, "immutable": plant.immutable, "stream": plant.stream}
+    members |= {"reads_late": plant.rule == "DLP030"}
     probe: Synthetic = type(f"Synthetic_{plant.consumer}", (kind,), members)()
     code = "host.{way}({{x}})" if on_host else "device.{way}({{x}}, consumer)"
     type(probe).imports = tuple(

@@ -16,7 +16,7 @@ from dlprof.runner.worker_client import child_environment
 from dlprof.simulated.environment import variables
 from dlprof.ticket.reproducer import reproducer
 
-ALWAYS = ("view", "private-stream", "sync", "race", "bounce", "leak", "to-host")
+ALWAYS = ("view", "private-stream", "sync", "race", "bounce", "leak", "to-host", "reuse")
 TRIES, CANNOT_TELL = 5, 2
 CHOSEN = [plant for plant in SIMULATED_PLANTS if plant.name in ALWAYS]
 
@@ -51,8 +51,13 @@ def check(outcome):
         assert outcome.false_alarms == ()
 
 
-@pytest.mark.parametrize("name", ["sync", "race", "to-host"])
-def test_a_reproducer_shows_the_fault_and_calls_a_view_gone(found, folder, tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "control"),
+    [("sync", "view"), ("race", "view"), ("to-host", "view"), ("reuse", "copy")],
+)
+def test_a_reproducer_shows_the_fault_and_calls_a_control_gone(
+    found, folder, tmp_path, name, control
+):
     (plant,) = (one.plant for one in found.outcomes if one.plant.name == name)
     script = tmp_path / "reproducer.py"
     (text,) = (
@@ -62,7 +67,7 @@ def test_a_reproducer_shows_the_fault_and_calls_a_view_gone(found, folder, tmp_p
         if finding.rule == plant.rule
         and session.results[finding.results[0]].case.consumer == plant.consumer
     )
-    for code, way in ((1, plant.ways[0]), (0, "view")):
+    for code, way in ((1, plant.ways[0]), (0, control)):
         script.write_text(text.replace(f".{plant.ways[0]}(", f".{way}("))
         done = until_it_tells(script)
         assert done.returncode == code, done.stdout + done.stderr

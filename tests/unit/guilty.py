@@ -46,6 +46,7 @@ GUILTY = [
     path("vary(x)", owner=varying(("copy", 16), ("view", 64))),
     path("torn(x)", 2 * MS, "copy", early_write=verdict("unsafe", sizes_bytes={"4096": "torn"})),
     path("leak(x)", lifetime=verdict("retained", bytes_per_conversion=9e4, conversions=200)),
+    path("again(x)", lifetime=verdict("safe", reused=True)),
     path("gone(x)", lifetime=verdict("dangling", changed_after_drop=True)),
     path("shape(x)", values=wrong(shape=[[4, 4], [16]])),
     path("dtype(x)", values=wrong(dtype=["float64", "float32"])),

@@ -17,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import gc
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dlprof.device.cuda import Gpu
@@ -39,6 +40,7 @@ from dlprof.worker.growth import (
     measure_new_sources,
 )
 from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.reuse import is_reused
 from dlprof.worker.subject import Subject
 
 CHURN = 4
@@ -75,6 +77,8 @@ def measure(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
             evidence = _drops(candidate, gpu, reply)
             if evidence.get("verdict"):
                 return evidence
+    reply.stage("lifetime reuse")
+    evidence["reused"] = _is_reused(trial, gpu)
     reply.stage("lifetime repetition")
     meters, is_uncounted = choose_meters(subject)
     growth, grown = _growth(subject, trial, meters)
@@ -88,6 +92,14 @@ def measure(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
     if evidence["changed_after_drop"] is None:
         return verdict("unknown", evidence, NO_ARRAY)
     return verdict("safe", evidence)
+
+
+def _is_reused(subject: Subject, gpu: Gpu | None) -> bool | None:
+    stays = (subject.spec.device, subject.result_device) == ("cuda", "cuda")
+    if gpu is None or not stays or subject.is_one_array:
+        return None
+    found = attempt(partial(is_reused, subject, gpu))
+    return None if isinstance(found, Refusal) else found
 
 
 def _drops(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
