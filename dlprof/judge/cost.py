@@ -153,7 +153,7 @@ before = status("VmRSS")
 Path("/proc/self/clear_refs").write_text("5")  # begins a new high-water mark
 <convert of y>
 arrays = (status("VmHWM") - before) / <size>
-print(f"at its peak the conversion needed the memory of {arrays:.2f} arrays")
+print(f"the resident memory grew by {arrays:.2f} arrays at its peak")
 return arrays > <most>
 """
 
@@ -202,14 +202,12 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
         lean = cases.replacement(worst, is_lean)
         advice = ""
         if lean is not None:
-            advice = replacement_text(
-                worst, lean, f"needs the memory of {lean.peak_arrays:.1f} arrays"
-            )
+            advice = replacement_text(worst, lean, f"grows it by {lean.peak_arrays:.1f} arrays")
         yield finding(
             group,
             ("needs", "need"),
             "more memory than one copy",
-            f"{worst.peak_arrays:.2g} arrays at the peak",
+            f"resident memory grows by {worst.peak_arrays:.2g} arrays",
             advice=advice,
             against=lean,
         )

@@ -252,8 +252,8 @@ def _can_be_measured(row: TraceRow) -> bool:
     """Whether a run with the row's array can name a faster path."""
     if row.crossings or row.retyped or row.consumer in (row.producer, UNTRACED):
         return False
-    if row.producer == "list":
-        return False  # of numbers, and a run makes lists of arrays
+    if row.producer == "numbers":
+        return False  # a run makes lists of arrays
     # A copy of a list of arrays is larger than each of them.
     largest = max((size for *_, size in row.arrays), default=0)
     return bool(row.waits or (row.copies and row.bytes <= row.copies * largest))

@@ -171,7 +171,7 @@ class Calls(dict[type, "Kind | None"]):
             source = export or Export(row, kind.address(source))
             kind, is_busy = EXPORT, source.is_busy
         elif kind is CONTAINER and type(next(leaves(source), None)) in NUMBER_TYPES:
-            source, row = [], self.row(frame, "list")
+            source, row = [], self.row(frame, "numbers")
         elif kind is CONTAINER:
             source = list(leaves(source))
             first = self[type(source[0])] if source else None
@@ -297,6 +297,7 @@ class Calls(dict[type, "Kind | None"]):
         """
         kinds, results = self.tracer.kinds, list(leaves(result))
         outcomes: list[Outcome | None] = []
+        copied = 0
         result_kind = kinds[type(result)]
         if not arrays and (result_kind is None or result_kind.nbytes(result) < LEAST_NUMBERS_BYTES):
             return False
@@ -317,8 +318,11 @@ class Calls(dict[type, "Kind | None"]):
         index = COPIES if COPIES in indices else VIEWS if indices == {VIEWS} else UNKNOWN
         first = arrays[0] if arrays else result
         kind = kinds[type(first)] or CAPSULE
-        key = kind.key(first)
-        numbers = row.meet(key, kind.nbytes(first), kind.device(first), took_ns)
+        key, size_bytes = kind.key(first), kind.nbytes(first)
+        if arrays and result_kind is not None and kind.framework == "numpy":
+            row.producer, size_bytes = "list", copied  # as its probe makes them
+            key = key[0], tuple(result_kind.key(result)[1])
+        numbers = row.meet(key, size_bytes, kind.device(first), took_ns)
         count(numbers, took_ns, index, sum(copied for _, copied in known))
         if queue is not None:
             self._queued(row, key, index, queue, took_ns)

@@ -132,12 +132,15 @@ def test_a_view_has_the_start_of_its_source(source, result, views):
     assert counted(tracer) == (views, 1 - views, 0)
 
 
-@pytest.mark.parametrize("things", [[[0.5] * 64] * 64, [numpy.ones(64)] * 64])
-def test_a_list_of_numbers_or_arrays_counts_as_a_copy_of_them(things):
+@pytest.mark.parametrize(
+    ("things", "producer"), [([[0.5] * 64] * 64, "numbers"), ([numpy.ones(64)] * 64, "list")]
+)
+def test_a_list_of_numbers_or_arrays_counts_as_a_copy_of_one_array(things, producer):
     tracer = Tracer(Places(), Rows(None))
     make(numpy.array, target("torch.tensor(x)"), tracer)(things)
     (row,) = tracer.rows.as_dict(ended=True)["rows"]
-    assert (row["result"], row["bytes"]) == ("copy", 64 * 64 * 8)
+    assert (row["result"], row["bytes"], row["producer"]) == ("copy", 64 * 64 * 8, producer)
+    assert row["arrays"] == [["float64", [64, 64], 1, 64 * 64 * 8]]
 
 
 def test_a_few_numbers_in_a_list_are_no_conversion():
