@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -32,6 +33,11 @@ Thing = TypeVar("Thing")
 Key = TypeVar("Key", bound=Hashable)
 Look = tuple[str, str]
 """An instrument, and a verdict that some processes may have."""
+
+
+def by_size(case: CaseView) -> tuple[bool, float]:
+    """Rank cases with times before those of a survey, and the smallest array first."""
+    return not case.surveyed, -(case.size_bytes or math.inf)
 
 
 class PathFacts(NamedTuple):
@@ -69,7 +75,7 @@ class Cases:
     def groups(
         self,
         cause: Callable[[CaseView], Hashable],
-        rank: Callable[[CaseView], Any] = lambda _: 0,
+        rank: Callable[[CaseView], Any] = by_size,
         look: Look | None = None,
     ) -> Iterator[list[CaseView]]:
         """Yield the cases of each cause, which are one finding, by falling rank.

@@ -18,6 +18,7 @@ from dlprof.judge.rule import (
     Rule,
     copy_advice,
     finding,
+    quoted_function,
     replacements,
 )
 from dlprof.judge.safety import Fault
@@ -541,7 +542,9 @@ def _shares_immutable(case: CaseView) -> bool:
 )
 def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
     """An immutable array shares memory that the source can write."""
-    for group in cases.groups(lambda case: _shares_immutable(case) and case.pair):
+    for group in cases.groups(
+        lambda case: _shares_immutable(case) and (case.pair, quoted_function("DLP029", case))
+    ):
         yield finding(
             group,
             ("returns an immutable array that shares", "return immutable arrays that share"),

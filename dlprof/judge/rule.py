@@ -47,6 +47,15 @@ DELETER = (
 )
 READ_ONLY = f"DLPack 1.0 has the flag `DLPACK_FLAG_BITMASK_READ_ONLY` ([DLPack, C API]({C_API}))."
 JAX = "https://docs.jax.dev/en/latest/_autosummary"
+DEVICE_PUT = (
+    "JAX says about `device_put`: “This function is always asynchronous, i.e. returns immediately"
+    " without blocking the calling Python thread until any transfers are completed”"
+    f" ([device_put]({JAX}/jax.device_put.html)). It does not forbid writes to the source."
+)
+JAX_BUFFER = (
+    "“If a jax Array is constructed from a dlpack buffer and the buffer is later modified in-place,"
+    f" it may lead to undefined behavior” ([from_dlpack]({JAX}/jax.dlpack.from_dlpack.html))."
+)
 QUOTES = {
     ("DLP011", "cuda-array-interface"): "The specification leaves it to the user: “The User code"
     " must preserve the lifetime of the object owning the data” ([CUDA Array Interface, lifetime"
@@ -60,15 +69,13 @@ QUOTES = {
     ("DLP018", "torch asarray_copy"): "PyTorch says: “If [...] a copy is requested then it will not"
     " share its memory with `obj`.”"
     " ([asarray](https://docs.pytorch.org/docs/stable/generated/torch.asarray.html)).",
-    ("DLP020", "jax"): "JAX says about `device_put`: “This function is always asynchronous, i.e."
-    " returns immediately without blocking the calling Python thread until any transfers are"
-    f" completed” ([device_put]({JAX}/jax.device_put.html)). It does not forbid writes to the"
-    " source.",
-    ("DLP029", "jax"): "“If a jax Array is constructed from a dlpack buffer and the buffer is later"
-    " modified in-place, it may lead to undefined behavior”"
-    f" ([from_dlpack]({JAX}/jax.dlpack.from_dlpack.html)).",
+    ("DLP020", "jax device_put"): DEVICE_PUT,
+    ("DLP020", "jax device_put_alias"): DEVICE_PUT,
+    ("DLP020", "jax device_put_copy"): DEVICE_PUT,
+    ("DLP029", "jax from_dlpack"): JAX_BUFFER,
+    ("DLP029", "jax from_dlpack_nocopy"): JAX_BUFFER,
 }
-"""By rule, and by protocol, consumer or import: what a document says about such a call."""
+"""By rule, and by protocol or import: what a document says about such a call."""
 COPY = (
     f"With `copy=True`, the function must always copy. With `copy=False`, it must raise"
     f" `BufferError` or `ValueError` if it would have to copy ({FROM_DLPACK}; {ASARRAY})."
@@ -149,9 +156,18 @@ class Rule:
         """Return, in Markdown, what should happen to a case instead, with its sources."""
         case = result.case
         source = self.source if case.protocol in ("dlpack", "dlpack-capsule") else ""
-        words = case.protocol, case.consumer, f"{case.consumer} {case.import_}"
+        words = case.protocol, f"{case.consumer} {case.import_}"
         quotes = (QUOTES.get((self.id, word), "") for word in words)
         return " ".join(filter(None, (self.expected, source, *quotes)))
+
+
+def quoted_function(rule: str, case: CaseView) -> str:
+    """Return the function that a document is quoted for; a finding, and its ticket, has only one.
+
+    Empty if none is quoted.
+    """
+    is_quoted = (rule, " ".join(case.entry)) in QUOTES
+    return case.code.partition("(")[0] if is_quoted else ""
 
 
 def read_severity(word: str) -> Severity:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dlprof.judge import thresholds
 from dlprof.judge.case_view import WORDS, CaseView, all_looks, longer_by_itself, saved_ns
-from dlprof.judge.cases import Cases, capped, grouped, is_contiguous
+from dlprof.judge.cases import Cases, by_size, capped, grouped, is_contiguous
 from dlprof.judge.rule import (
     COPY,
     LIKE_OTHERS,
@@ -20,6 +20,7 @@ from dlprof.judge.rule import (
     finding,
     number,
     producer_prefix,
+    quoted_function,
     replacements,
     time,
 )
@@ -241,7 +242,7 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
         lambda case: (
             _is_broken(case) and bool(case.kinds) and (case.entry, case.promise, _is_harmless(case))
         ),
-        lambda case: case.broken_promises,
+        lambda case: (case.broken_promises, *by_size(case)),
     ):
         worst = group[0]
         severity: Severity = "warning"
@@ -367,7 +368,11 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
     """The copy still reads its source after the call has returned."""
     for group in cases.groups(
         lambda case: (
-            case.is_torn and (case.pair[1], case.result.case.device, _torn_condition(case))
+            case.is_torn
+            and (
+                *(case.pair[1], case.result.case.device, _torn_condition(case)),
+                quoted_function("DLP020", case),
+            )
         ),
         lambda case: -_torn_bytes(case),
     ):

@@ -5,6 +5,7 @@ import os
 
 import pytest
 from builders import make_case
+from rule_builders import found, path, verdict
 
 from dlprof.cli.streams import session, session_name, session_or_trace
 from dlprof.errors import UsageError
@@ -74,3 +75,20 @@ def test_evidence_is_written_in_words():
     flags = {"source": True, "result": False}
     values = facts(Values.model_validate({"writable": flags}))
     assert values == "the source can be written; the result cannot be written"
+
+
+def immutable(code, import_, shape=(4, 4)):
+    flags = {"source": True, "result": False, "immutable": True}
+    case = {"consumer": "jax", "import": import_, "shape": list(shape)}
+    return path(code, values=verdict("ok", changed={}, writable=flags), case=case)
+
+
+def test_a_finding_has_one_function_if_a_document_is_quoted_for_it():
+    quoted = immutable("jax.dlpack.from_dlpack(x)", "from_dlpack")
+    others = [immutable(f"{name}(x)", name) for name in ("device_put", "asarray")]
+    assert [one.results for one in found("DLP029", quoted, *others)] == [[0], [1, 2]]
+
+
+def test_a_finding_begins_with_its_smallest_array():
+    sizes = [immutable("f(x)", "f", shape) for shape in ((64, 64), (4, 4), (8, 8))]
+    assert found("DLP029", *sizes)[0].results == [1, 2, 0]
