@@ -105,7 +105,7 @@ def measure(
 
     Raises as :func:`run`, and :class:`Unmeasured` where the setup raises.
     """
-    values = read(given, options.TIMED)
+    values = read(given, (*options.TIMED, options.SURVEY))
     with request_for(statements, setup, source, values) as (request, catalog, pool):
         return _measure(request, catalog, output, progress, pool)
 

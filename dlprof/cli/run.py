@@ -168,7 +168,7 @@ SOURCE = Option(
 
 
 @takes(
-    *(SOURCE, SETUP, DEVICES, *options.TIMED, options.FAIL_ON),
+    *(SOURCE, SETUP, DEVICES, *options.TIMED, options.SURVEY, options.FAIL_ON),
     *(options.SESSION, options.FULL, *options.REPORTS),
 )
 def time(

@@ -147,13 +147,10 @@ def wait_text(thing: Any) -> str:
         return ""
     if found.device != "cpu":
         return "_device_wait()"
-    for name, text in _WAITS.items():
-        if has(thing, name):
-            return text
-    return "_numpy_array({x})"
-
-
-_WAITS = {"__array_interface__": "{x}.__array_interface__", "__dlpack__": "{x}.__dlpack__()"}
+    if has(thing, "__array_interface__"):
+        return "{x}.__array_interface__"
+    is_capsule = _answer(lambda: thing.__dlpack__()) is not None  # noqa: PLW0108 - it may lack one
+    return "{x}.__dlpack__()" if is_capsule else "_numpy_array({x})"
 
 
 def _answer(ask: Callable[[], Answer], leave: tuple[type[Exception], ...] | Any = ()) -> Any:
@@ -247,9 +244,10 @@ class Generic(Probe):
             return numpy.frombuffer(array, dtype="uint8")
         if metadata(array).device != "cpu":
             raise Unsupported(f"dlprof cannot read the values of a {type(array).__name__}")
-        if has(array, "__dlpack__") and not has(array, "__array__"):
-            return numpy.from_dlpack(array).copy()
-        return numpy.array(array if has(array, "__array_interface__") else as_numpy(array))
+        if has(array, "__array_interface__"):
+            return numpy.array(array)
+        values = _answer(lambda: as_numpy(array))
+        return numpy.array(numpy.from_dlpack(array) if values is None else values)
 
     def wait(self, device: str) -> str:
         return self.wait_text

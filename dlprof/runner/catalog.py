@@ -108,9 +108,11 @@ class Catalog:
 
     def find(self, word: str) -> ProbeInfo:
         """Return the probe of a name or alias. Raises :class:`UsageError` with the nearest."""
-        for probe in self.probes:
-            if word.lower() in (probe.name.lower(), *(alias.lower() for alias in probe.aliases)):
-                return probe
+        probes = self.probes[::-1]  # the first of a name counts, and a name before an alias
+        names = {alias.lower(): probe for probe in probes for alias in probe.aliases}
+        names |= {probe.name.lower(): probe for probe in probes}
+        if word.lower() in names:
+            return names[word.lower()]
         known = [name for probe in self.probes for name in (probe.name, *probe.aliases)]
         otherwise = (
             "give an expression that makes the array instead, measure one conversion with"

@@ -92,6 +92,9 @@ def request_for(
                 )
                 for code, cut in zip(codes, cuts, strict=True)
             ]
+        producer = codes[0].producer
+        if values["survey"] and (producer.probe is None or found[0]["source"]["bytes"]):
+            raise UsageError(f"--survey makes arrays of frameworks, and no {producer.name}")
         array = _described(found[0]["source"], found[0].get("result"))
         pairs = dict.fromkeys((code.producer.name, code.consumer.name) for code in codes)
         request = make_request(values, tuple(pairs), ("time", *statements))
@@ -142,7 +145,7 @@ def object_request(
         axes=Axes(
             (tuple(found["shape"]),), (found["dtype"],), (found["layout"],), (found["device"],)
         ),
-        probe_files=(*probe_files, own.reference()),
+        probe_files=(own.reference(), *probe_files),
     )
     return made, inspect_interpreter(python, made.probe_files, simulated)
 

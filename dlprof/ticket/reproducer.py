@@ -113,7 +113,7 @@ def _subject(session: Session, finding: FindingRecord, rule: Rule) -> Subject:
     """Return the finding's clearest case, with the case it is compared with."""
     if not finding.results:
         raise NoReproducer("the finding names no result of the session")
-    is_own = _is_own(session)
+    is_own = _is_own(session) and not session.results[finding.results[0]].case.survey
     if is_own and rule.other_arrays:
         raise NoReproducer(
             "the source is made by a setup of your own, and the script would need others like it"

@@ -349,7 +349,8 @@ def _described(probe: Probe, thing: Any) -> dict[str, Any] | None:
     def ask() -> dict[str, Any] | None:
         shape, dtype, device = probe.shape(thing), probe.dtype(thing), probe.device(thing)
         probe.pointer(thing)
-        if shape is None and type(thing).__name__ in (probe.name, "Buffer"):
+        is_own = type(thing).__name__ in (probe.name, "Buffer")
+        if shape is None and is_own and generic.is_bytes(thing):
             shape, dtype = (memoryview(thing).nbytes,), "uint8"
         if shape is None:
             return None

@@ -170,7 +170,8 @@ def _own_probe(codes: Sequence[UserCode], side: Side) -> Probe:
         "devices": ANY_DEVICE,
         "exports": (export,),
         "imports": tuple(imports),
-        "create": lambda _self, _spec: created,
+        # The arrays of a survey are the framework's.
+        "create": lambda self, spec: base.create(self, spec) if spec.corners else created,
     }
     return _one_array(base, side, members)
 

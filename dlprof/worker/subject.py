@@ -98,6 +98,10 @@ class Subject(LoadedPath):
     result_ordinal: int = 0
     """The number of the CUDA device on which the result is."""
 
+    @property
+    def is_one_array(self) -> bool:
+        return super().is_one_array and not self.spec.corners
+
     @cached_property
     def code(self) -> str:
         """The conversion as a user would type it."""

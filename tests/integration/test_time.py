@@ -131,6 +131,7 @@ def test_a_statement_that_fails_or_ends_the_process_is_a_result(
         (("-s", "x = 1", "--source", "y", "f(y)"), 2, "no name y"),
         (("-s", "a = b = [1]", "a + b"), 2, "--source"),
         (("3",), 2, "no array"),
+        (("-s", "x = b'abcd'", "bytearray(x)", "--survey"), 2, "and no bytes"),
         (("-s", "x = 3", "x + 1"), 2, "x is no array: its type is int"),
         (("-s", "import numpy; x = numpy.ones(3)", "nmpy.sum(x)"), 2, "'nmpy' is not defined"),
     ],
@@ -171,3 +172,25 @@ def test_a_probe_file_of_the_sources_framework_is_used(tmp_path):
     done = dlprof(*words, "-o", tmp_path / "s.json")
     assert done.code == 0, done.err
     assert content(tmp_path / "s.json")["results"][0]["case"]["producer"] == "mine"
+
+
+def test_a_survey_tries_the_statement_with_other_arrays(tmp_path):
+    path = tmp_path / "session.json"
+    setup = "import numpy, torch; y = numpy.arange(6.0)"
+    statement = "torch.from_numpy(y.reshape(-1))"
+    words = ("--survey", "--rounds", "1", "--no-diagnose", "-o", path)
+    done = dlprof("time", "-s", setup, statement, *words)
+    assert done.code == 0, done.err
+    timed, *surveyed = content(path)["results"]
+    assert timed["case"]["shape"] == [6]
+    arrays = {(case["case"]["dtype"], case["case"]["layout"]): case for case in surveyed}
+    assert arrays["float32", "reversed"]["status"] == "ok"  # the reshape is a copy
+    assert arrays["uint8", "aligned"]["ownership"]["verdict"] == "view"
+    assert arrays["uint8", "aligned"]["case"]["code"] == statement
+
+
+def test_an_array_of_the_standard_library_has_its_dtype(timed):
+    setup = "import array, torch; x = array.array('d', [1, 2, 3])"
+    result, _ = timed("torch.tensor(x, dtype=torch.float64)", setup, "--no-diagnose")
+    assert pair(result) == ("array.array", "torch")
+    assert (result["case"]["dtype"], result["values"]["verdict"]) == ("float64", "ok")

@@ -111,6 +111,13 @@ def test_an_object_that_is_copied_by_each_conversion_has_values_and_no_address()
     assert wait_text(thing) == ""  # its values may be made when they are read
 
 
+def test_an_object_that_refuses_a_capsule_is_waited_for_and_read_by_numpy():
+    thing = Values(lambda: ARRAY)
+    thing.__dlpack__ = Refuses().__dlpack__
+    assert wait_text(thing) == "_numpy_array({x})"
+    assert Other().to_numpy(thing).tolist() == ARRAY.tolist()
+
+
 @pytest.mark.parametrize(
     "thing",
     [(ctypes.c_double * 6)(*range(6)), array.array("d", range(6))],

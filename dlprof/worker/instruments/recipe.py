@@ -44,7 +44,7 @@ def measure(
 
 def _creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
     """Return the text by layout. A contiguous array also gets layouts of known alignment."""
-    if isinstance(producer, OneArray):
+    if isinstance(producer, OneArray) and not spec.corners:
         return {spec.layout: producer.created}
     alignments = ALIGNMENTS if spec.layout in CONTIGUOUS and not spec.corners else ()
     layouts = dict.fromkeys((spec.layout, *alignments))
