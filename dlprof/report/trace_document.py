@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from dlprof.runner.session import SIMULATED
 from dlprof.runner.trace import Trace, TraceRow, doubts
 from dlprof.text import json_text
 from dlprof.text.clean import counted, first_line
+from dlprof.tracer.place import FRAMEWORKS
 from dlprof.tracer.rows import OTHERS
 
 TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "mixed": "copy", "waits": "bad"}
@@ -54,6 +55,8 @@ COLUMNS = (
     Column("calls", right=True),
     *map(Column, ("result", "line", "conversion", "what")),
 )
+LONG_FIRST = 3
+"""A first call that takes this many times as long as others stands apart."""
 OWN_TIME = "own time: in the calls themselves, excluding arguments."
 
 
@@ -89,7 +92,7 @@ def trace_document(trace: Trace, full: bool = False, name: str = "LAST") -> Docu
             _answer("wait", _waiting(trace.rows), lambda row: row.waited_ns, trace),
         ),
         notices=notices,
-        tables=(Table(COLUMNS, tuple(_cells(row, full) for row in trace.rows)),),
+        tables=(Table(COLUMNS, tuple(_rows(trace.rows, full))),),
         marks=(OWN_TIME, *notes(trace)),
         chart=_timeline(trace),
         sections=tuple(_sources(trace)),
@@ -97,7 +100,15 @@ def trace_document(trace: Trace, full: bool = False, name: str = "LAST") -> Docu
     )
 
 
-def _cells(row: TraceRow, full: bool) -> tuple[Cell, ...]:
+def _rows(rows: Sequence[TraceRow], full: bool) -> Iterator[tuple[Cell, ...]]:
+    """Yield the cells of each row. Two rows that look the same show their frameworks."""
+    names = Counter((_line(row), _short(row)) for row in rows)
+    for row in rows:
+        is_same = names[_line(row), _short(row)] > 1
+        yield _cells(row, full, f"{row.producer} → {row.consumer}" if is_same else "")
+
+
+def _cells(row: TraceRow, full: bool, direction: str) -> tuple[Cell, ...]:
     result = row_result(row)
     return (
         Cell(plain_time(row.total_ns)),
@@ -105,14 +116,28 @@ def _cells(row: TraceRow, full: bool) -> tuple[Cell, ...]:
         Cell(result, TONES.get(result, "dim")),
         Cell(_line(row)),
         Cell((row.expression or row.conversion) if full else _short(row), code=True),
-        Cell("; ".join(filter(None, _facts(row, full)))),
+        Cell("; ".join(filter(None, (direction, *_facts(row, full))))),
     )
 
 
 def _copying(rows: Iterable[TraceRow]) -> TraceRow | None:
     """Return the line to change first: its copies are not allowed and take longest."""
     copying = (row for row in rows if row.copies and "copy" not in row.allowed)
-    return max(copying, key=_without_waits, default=None)
+    return max(copying, key=_steady_ns, default=None)
+
+
+def _steady_ns(row: TraceRow) -> int:
+    """Return the time without waits, and without first calls that load code."""
+    return _without_waits(row) - (row.first_ns if _is_first_long(row) else 0)
+
+
+def _is_first_long(row: TraceRow) -> bool:
+    """Whether the first calls of the processes take much longer than the others."""
+    firsts = max(len(row.processes), 1)
+    others = row.calls - firsts
+    others_ns = row.total_ns + row.parallel_ns - row.first_ns
+    is_slower = row.first_ns * others > LONG_FIRST * others_ns * firsts
+    return others > 0 and is_slower and 10 * row.first_ns > row.total_ns
 
 
 def _waiting(rows: Iterable[TraceRow]) -> TraceRow | None:
@@ -162,6 +187,8 @@ def _title(trace: Trace) -> tuple[str, str]:
 
 def _total(name: str, took_ns: int, trace: Trace) -> str:
     percent = 100 * took_ns / (trace.wall_ns or 1)
+    if percent > 100:  # noqa: PLR2004 - several threads or processes at once
+        return f"{name} {plain_time(took_ns)} in parallel"
     share = "below 0.1" if percent < 0.1 else significant(percent, 2)  # noqa: PLR2004 - as shown
     return f"{name} {plain_time(took_ns)} ({share} %)"
 
@@ -191,16 +218,15 @@ def cut_short(trace: Trace) -> Iterator[str]:
 def _facts(row: TraceRow, full: bool) -> Iterator[str]:
     yield _sizes(row)
     yield _slowness(row)
-    if row.retyped:
-        yield f"to {', '.join(row.retyped)}"
-    if full:
-        yield _arrays(row)
+    yield f"to {', '.join(row.retyped)}" if row.retyped else ""
+    yield _arrays(row) if full else ""
     if row.via:
         yield f"{row.via.split('.')[0]}: {row.via.rpartition('.')[2]}"
     if row.allowed:
         yield f"allowed: {', '.join(row.allowed)}"
-    if row.calls > 1 and 2 * row.first_ns > row.total_ns:
-        yield f"{plain_time(row.first_ns)} of it in the first call"
+    if row.parallel_ns > row.total_ns / 10:
+        yield f"{plain_time(row.total_ns + row.parallel_ns)} in all threads, some at once"
+    yield f"{plain_time(row.first_ns)} of it in the first call" if _is_first_long(row) else ""
     if row_result(row) == "mixed" and row.copies:
         yield f"{row.copies:,} of {row.calls:,} copy"
     if row.waits:
@@ -264,8 +290,16 @@ def _commands(trace: Trace, name: str) -> Iterator[str]:
     row = _copying(fit) or _waiting(fit)
     if row is not None:
         yield shlex.join(["dlprof", "run", row.producer, row.consumer, *_array_options(row)])
+    if package := _library(trace.rows):
+        yield shlex.join(["dlprof", "trace", "--include", package, *trace.program])
     yield f"dlprof report {shlex.quote(name)} --html report.html"
     yield "dlprof explain trace"
+
+
+def _library(rows: Sequence[TraceRow]) -> str:
+    """Return the package that makes all calls, if it is no framework; else an empty text."""
+    packages = {row.via.partition(".")[0] for row in rows}
+    return packages.pop() if len(packages) == 1 and packages.isdisjoint(FRAMEWORKS) else ""
 
 
 def _array_options(row: TraceRow) -> list[str]:
@@ -281,9 +315,11 @@ def _array_options(row: TraceRow) -> list[str]:
 def _timeline(trace: Trace) -> Chart | None:
     """Return when the costliest lines converted, or None if that is unknown."""
     marks: dict[int, list[Mark]] = defaultdict(list)
+    origin = min((begin for begin, *_ in trace.timeline), default=0)
+    length = max(trace.wall_ns - origin, 1)
     for begin, end, index, took, _ in trace.timeline:
         if end > begin and len(marks[index]) < MOST_SPANS:
-            marks[index].append(_span(trace, begin, end, index, took))
+            marks[index].append(_mark(trace.rows[index], origin, length, begin, end, took))
     rows = [
         ChartRow(_line(row), tuple(marks[index]), plain_time(row.total_ns))
         for index, row in enumerate(trace.rows)
@@ -291,24 +327,26 @@ def _timeline(trace: Trace) -> Chart | None:
     ][:MOST_TIMELINES]
     if not rows:
         return None
-    step = trace.wall_ns / MOST_TICKS
+    step = length / MOST_TICKS
     step = math.ceil(step / 10 ** math.floor(math.log10(step))) * 10 ** math.floor(math.log10(step))
-    ticks = [number * step for number in range(math.floor(trace.wall_ns / step) + 1)]
+    first = math.ceil(origin / step)
+    ticks = [number * step for number in range(first, math.floor(trace.wall_ns / step) + 1)]
     hidden = len(trace.rows) - len(rows)
     return Chart(
         tuple(rows),
-        tuple((100 * ns / trace.wall_ns, plain_time(ns) if ns else "0") for ns in ticks),
+        tuple((100 * (ns - origin) / length, plain_time(ns) if ns else "0") for ns in ticks),
         "When the lines converted: the stronger the color, the more of that time they took."
         + (f" The table has {counted(hidden, 'more line')}." if hidden else ""),
     )
 
 
-def _span(trace: Trace, begin: int, end: int, index: int, took_ns: int) -> Mark:
-    result = row_result(trace.rows[index])
-    low, high = (100 * ns / trace.wall_ns for ns in (begin, end))
+def _mark(row: TraceRow, origin: int, length: int, begin: int, end: int, took_ns: int) -> Mark:
+    """Return what a row's calls took between ``begin`` and ``end``, on an axis from ``origin``."""
+    result = row_result(row)
+    low, high = (100 * (ns - origin) / length for ns in (begin, end))
     share = min(took_ns / (end - begin), 1.0)
     return Mark(
-        f"{_line(trace.rows[index])}, {result}, at {plain_time(begin)}:"
+        f"{_line(row)}, {result}, at {plain_time(begin)}:"
         f" {plain_time(took_ns)} of {plain_time(end - begin)}",
         low,
         max(high, low + LEAST_WIDTH),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import dlprof
+from dlprof.report.trace_advice import REPLACEMENTS, STACKED
 from dlprof.tracer.targets import UNSEEN
 
 PAGE = Path(__file__).parents[2] / "docs" / "trace.md"
@@ -76,3 +77,31 @@ def test_no_conversions_come_with_the_forms_that_may_hide(frameworks):
     text = render(trace_document(Trace.model_validate({"schema": "dlprof.trace/1", **fields})))
     assert ("torch.FloatTensor(a)" in text) == ("torch" in frameworks)
     assert ("no conversions seen" in text) == ("torch" in frameworks)
+
+
+@pytest.mark.parametrize(("conversion", "producer"), REPLACEMENTS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_replacement_gives_the_same_values_and_copies_nothing(conversion, producer):
+    framework = "torch" if producer == "numpy" else producer
+    names = names_of(framework)
+    longer = eval(ARRAYS[framework].replace("(1)", "(3)").replace("(())", "(3)"), names)
+    names |= {"t": longer, "x": names["a"]} if producer == "numpy" else {"x": longer}
+    better, change = REPLACEMENTS[conversion, producer]
+    with dlprof.trace() as found:
+        before, after = (eval(compile(text, text, "eval"), names) for text in (conversion, better))
+    copies = {row.file for row in found.rows if row.copies}
+    views = {row.file for row in found.rows if row.result == "view"}
+    assert (better in views, better in copies) == (True, False)
+    assert conversion in copies or conversion == "torch.Tensor(x)"  # a view of float32
+    assert before.tolist() == after.tolist()
+    is_writable = producer == "numpy" or after.flags.writeable
+    assert ("read-only" in change) == (not is_writable)
+
+
+@pytest.mark.parametrize("conversion", STACKED)
+def test_a_stacked_list_has_the_same_values(conversion):
+    framework = {"torch": "torch", "jnp": "jax", "tf": "tensorflow"}[conversion.partition(".")[0]]
+    names = names_of(framework)
+    names["x"] = [names["a"], names["a"]]
+    before, after = eval(conversion, names), eval(STACKED[conversion], names)
+    assert names["numpy"].array_equal(before, after)

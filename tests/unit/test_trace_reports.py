@@ -65,7 +65,7 @@ def test_the_copy_to_change_first_took_longest_and_is_not_allowed(row, slow, sai
 
 
 def test_a_wait_adds_no_conversion_cost_and_the_next_command_is_for_the_costliest_copy():
-    waits = {**SLOW, **VIEW, "total_ns": 9_000, "waits": 2, "waited_ns": 4_000}
+    waits = {**SLOW, **VIEW, "total_ns": 8_900, "waits": 2, "waited_ns": 4_000}
     document = trace_document(trace_of({**ROW, "total_ns": 100}, waits))
     assert document.context.startswith("conversions 10 µs (100 %), waits 8.0 µs (80 %), ")
     assert [answer.value for answer in document.answers] == ["200 ns", "8.0 µs"]
@@ -147,3 +147,28 @@ def test_fail_on_names_the_lines_and_reports_no_pass(capsys):
     copies = "copy: a.py:1, a.py:2, a.py:3 and 3 more"
     assert str(failed.value).startswith(f"--fail-on wait: a.py:6; {copies}")
     assert not capsys.readouterr().err
+
+
+BIG = {**ROW, "calls": 10, "copies": 10, "total_ns": 1_000_000}
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ([{**BIG, "first_ns": 500_000}], "1.0 ms of it in the first call"),
+        ([{**BIG, "parallel_ns": 5_000_000}], "12 ms in all threads"),
+        ([BIG, {**BIG, "producer": "torch", "consumer": "numpy"}], "torch → numpy"),
+        ([{**BIG, "total_ns": 10**9}], "in parallel"),
+        ([{**BIG, "via": "stable_baselines3.common.utils.obs_as_tensor"}], "--include stable_base"),
+    ],
+)
+def test_a_row_shows_what_its_time_stands_for(lines, text):
+    others = [{**BIG, "line": 9, "via": line["via"]} for line in lines]
+    report = terminal.render(trace_document(trace_of(*lines, *others), full=True), full=True)
+    assert text in " ".join(report.split())
+
+
+def test_a_first_call_that_loads_code_ranks_no_line():
+    compiled = {**BIG, "line": 3, "total_ns": 9_000_000, "first_ns": 8_900_000}
+    found = trace_document(trace_of(BIG, compiled))
+    assert "a.py:1" in found.answers[0].note

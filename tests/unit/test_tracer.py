@@ -340,3 +340,38 @@ def test_a_copy_on_the_host_does_not_wait_for_a_device(monkeypatch):
 
 def test_the_first_call_of_a_function_is_no_proof_of_a_wait(monkeypatch):
     assert waits_of_uploads(monkeypatch, "cuda:0", [True, False, True]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("calls", "total", "parallel"),
+    [
+        ([(0, 1), (2, 3)], 2, 0),
+        ([(0, 4), (0, 4)], 4, 4),
+        ([(1, 2), (3, 4), (0, 5)], 5, 2),
+        ([(0, 4), (2, 6), (5, 7)], 7, 3),
+    ],
+)
+def test_time_of_several_threads_counts_once(calls, total, parallel):
+    rows = Rows(None)
+    rows.started_s = 0.0
+    row = rows.row(None, target("torch.from_numpy(x)"), "numpy", "")
+    for began, ended in calls:
+        numbers = row.meet("float32", 4, "cpu", 1.0)
+        numbers[VIEWS] += 1
+        numbers[0] += (ended - began) * 1e9
+        rows.note(row, began, (ended - began) * 1e9)
+    (found,) = rows.as_dict(ended=True)["rows"]
+    assert (found["total_ns"], found["parallel_ns"]) == (total * 10**9, parallel * 10**9)
+
+
+def test_a_bar_of_the_timeline_is_as_long_as_its_calls():
+    rows = Rows(None)
+    rows.started_s = 0.0
+    row = rows.row(None, target("torch.from_numpy(x)"), "numpy", "")
+    row.meet("float32", 4, "cpu", 1.0)[VIEWS] += 1
+    for began in (2.5, 9.0):
+        rows.note(row, began, 1e6)
+    assert [bar[:2] for bar in rows.as_dict(ended=True)["timeline"]] == [
+        [2_500_000_000, 2_501_000_000],
+        [9_000_000_000, 9_001_000_000],
+    ]
