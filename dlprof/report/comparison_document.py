@@ -194,7 +194,8 @@ def _doubts(comparison: Comparison) -> Iterator[Answer]:
     unsure = sum(time.word == UNSURE for _, time in comparison.times)
     if unsure:
         gate = "dlprof gate measures both sides in turns and tells more"
-        advice = "a larger --budget may tell" if comparison.method else gate
+        is_gate = comparison.method or is_one_gate(comparison.base, comparison.head)
+        advice = "a larger --budget may tell" if is_gate else gate
         yield Answer("unsure", note=f"{unsure:,} of {len(comparison.times):,} times; {advice}")
     untimed = [case for case in comparison.having(UNSURE) if not case.times]
     yield from _answers(comparison, "unsure", untimed)
