@@ -174,7 +174,9 @@ class Torch(Probe):
         return True  # torch has no read-only tensors (pytorch#44027)
 
     def wait(self, device: str) -> str:
-        return "torch.cuda.current_stream({x}.device).synchronize()" if device == "cuda" else ""
+        return (
+            "torch.cuda.current_stream({x}.device.index).synchronize()" if device == "cuda" else ""
+        )
 
     def write(self, array: Any, value: int) -> Any:
         import torch

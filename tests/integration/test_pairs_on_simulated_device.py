@@ -7,6 +7,7 @@ stream and for a non-blocking one of the framework's own: the worse of both.
 import os
 import subprocess
 
+import command_line
 import pytest
 
 import dlprof
@@ -19,9 +20,6 @@ pytestmark = [
         not PYTHON, reason="DLPROF_CUDA_PYTHON names no interpreter with CUDA builds"
     ),
 ]
-SIZES = {("tensorflow", "cupy"): "4096x4096", ("jax", "cupy"): "1024x1024"}
-"""At 256x256 the queued work of these ends too soon."""
-
 VIEWS = {
     ("cupy", "torch"): {
         "torch.from_dlpack(x)": "stream-ordered",
@@ -63,7 +61,7 @@ def test_a_view_waits_is_ordered_or_is_not_as_the_source_has_it(pair, tmp_path):
         *pair,
         device="simulated",
         python=PYTHON,
-        shape=SIZES.get(pair, "256x256"),
+        shape="256x256",
         rounds=1,
         path=[*VIEWS[pair]],
         output=tmp_path / "session.json",
@@ -74,6 +72,23 @@ def test_a_view_waits_is_ordered_or_is_not_as_the_source_has_it(pair, tmp_path):
         if result.case.code in VIEWS[pair]
     }
     assert found == {code: ("view", order) for code, order in VIEWS[pair].items()}
+
+
+def test_a_result_that_stays_on_the_host_is_measured(tmp_path):
+    options = {"device": "simulated", "python": PYTHON, "shape": "256", "rounds": 1}
+    path = ["torch.asarray(x.get())"]
+    session = dlprof.run("cupy", "torch", path=path, output=tmp_path / "s.json", **options)
+    (result,) = session.results
+    assert result.ordering.verdict == "host-sync"
+
+
+def test_a_wait_for_work_on_the_second_device_is_no_race(tmp_path):
+    setup = "import torch; x = torch.rand(64, 64, device='cuda:1')"
+    words = ("-s", setup, "--device", "simulated:2", "--python", PYTHON)
+    found = command_line.dlprof("time", *words, "x.cpu()", "-o", tmp_path / "s.json")
+    assert found.code == 0, found.err
+    (result,) = dlprof.load(tmp_path / "s.json").results
+    assert result.ordering.verdict == "host-sync"
 
 
 BETWEEN_TWO = """
