@@ -32,7 +32,10 @@ from dlprof.runner.session import FindingRecord, Result
 
 
 class Limits(NamedTuple):
-    """The most bytes that divide the address of a copy, and the fewest of a view."""
+    """The most bytes that divide the address of a copy, and the fewest of a view.
+
+    The limit lies between them.
+    """
 
     copied: float
     viewed: float
@@ -42,13 +45,9 @@ class Limits(NamedTuple):
         return {"copy_alignment_bytes": self.copied, "view_alignment_bytes": self.viewed}
 
     def address_text(self, word: str) -> str:
-        """Return ``is aligned to 64 bytes (copies when 16 bytes off)``.
-
-        The limit lies between the two numbers.
-        """
-        isnt = "" if word == "view" else "not "
-        copies = f"copies when {self.copied:.0f} bytes off"
-        return f"is {isnt}aligned to {self.viewed:.0f} bytes ({copies})"
+        """Return ``aligned to 16 bytes, not to 64``: addresses that were tried."""
+        here, there = (self.viewed, self.copied) if word == "view" else (self.copied, self.viewed)
+        return f"aligned to {here:.0f} bytes, not to {there:.0f}"
 
 
 def _limits(cases: Iterable[CaseView]) -> Limits | None:
@@ -136,7 +135,7 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
     ):
         worst, (view, limits) = group[0], contrasts[group[0].index]
         if limits:
-            copied = f"x only if it {limits.address_text('copy')}"
+            copied = f"x aligned to {limits.copied:.0f} bytes, but not to {limits.viewed:.0f}"
             advice = f"Begin the source at a multiple of {limits.viewed:.0f} bytes."
         else:
             copied, viewed = (
@@ -151,7 +150,7 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
             copied,
             f"{time(worst)} instead of {time(view)}" if view else "",
             evidence={"cost_ns": saved_ns(worst, view) if view else None},
-            more="Otherwise the result is a view." if limits else "",
+            more=f"Aligned to {limits.viewed:.0f} bytes, it is a view." if limits else "",
             advice=advice,
             against=view,
         )
@@ -261,7 +260,7 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
             f"although {_promise_text(worst.result)}",
             evidence=limits.evidence if limits else {},
             brief=effect,
-            more=f"Seen where x {limits.address_text(word)}." if limits else "",
+            more=f"Seen where x is {limits.address_text(word)}." if limits else "",
             advice=_advice(cases, group, other),
             look=("ownership", word),
             against=other,
@@ -378,7 +377,10 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
     ):
         worst, condition = group[0], _torn_condition(group[0])
         size = _torn_bytes(worst)
+        recipe = worst.result.recipe
         advice = "Wait for the result before you write x."
+        if recipe is not None and not recipe.result.get("wait"):
+            advice = f"Do not write x after the call: {worst.pair[1]} offers no wait for a copy."
         if condition == COPIED:
             advice = "Do not write x while you use the result: it may be a view."
         whole = replacements(

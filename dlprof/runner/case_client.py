@@ -25,12 +25,13 @@ EVERY_ROUND = (
     "settings",
     "first_call",
     "ownership",
+    "values",
     "host_time",
     "ready_time",
     "device_time",
     "copy_cost",
 )
-FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
+FIRST_ROUND = (*EVERY_ROUND, "recipe", "handshake", "fresh_source")
 
 IN_TURNS = ("host_time", "ready_time", "device_time")
 """Later rounds of a gate: the first has given the verdicts."""

@@ -124,6 +124,22 @@ def test_a_source_that_is_spoiled_when_its_result_goes_is_lost(size_bytes):
     assert math.prod(found["evidence"]["created_shape"]) * 4 == size_bytes
 
 
+class Late(numpy.ndarray):
+    """A result whose values come after the first read."""
+
+    reads = 0
+
+    def copy(self):
+        self.reads += 1
+        return numpy.full(self.shape, self.reads, self.dtype)
+
+
+def test_a_result_that_changes_while_its_source_is_kept_is_not_accused_of_losing_it():
+    found = measured("take({x})", take=lambda array: array.copy().view(Late))
+    assert found["verdict"] == "unknown"
+    assert "while its source is kept" in found["evidence"]["reason"]
+
+
 class Mapped(numpy.ndarray):
     """Memory that a driver unmaps when its source is freed."""
 

@@ -52,7 +52,7 @@ OF_DEVICE, ON_DEVICE = owned("copy", "cuda"), owned("view", "cuda")
 DIRECT = {"device": "cuda", "protocol": "dlpack"}
 ALONE = [
     [path("wait(x)", ordering=ordered("host-sync"))],
-    [path("leak(x)", lifetime=verdict("retained", references_per_conversion=1.0))],
+    [path("leak(x)", lifetime=verdict("retained", objects_per_conversion=1.0))],
     [path("write(x)", values=UNLOCKED), path("keep(x)", values=SEALED)],
     [path("f(x)", case={"promise": "copy"}, values=SEALED)],
     [path("f(x)", owner="copy", case={"promise": "view"})],

@@ -83,8 +83,9 @@ def test_a_view_is_immutable_only_if_its_framework_declares_it(immutable, owner,
 
 def kept(**per_conversion):
     per_source = per_conversion.pop("per_source", None)
+    size_bytes = per_conversion.pop("size_bytes", None)
     counts = {f"{name}_per_conversion": count for name, count in per_conversion.items()}
-    evidence = {"conversions": 200, "per_source": per_source, **counts}
+    evidence = {"conversions": 200, "per_source": per_source, "size_bytes": size_bytes, **counts}
     return path("f(x)", lifetime=verdict("retained", **evidence))
 
 
@@ -92,14 +93,16 @@ def kept(**per_conversion):
     ("counts", "severity", "words"),
     [
         ({"bytes": 65536.0}, "error", "at every conversion: 64 KiB."),
-        ({"objects": 2.0, "references": 1.0}, "warning", "1 reference to x, 2 blocks"),
+        ({"objects": 2.0, "references": 1.0}, "error", "1 reference to x, 2 blocks"),
+        ({"objects": 2.0}, "warning", "2 blocks of Python's memory"),
+        ({"bytes": 16456.0, "size_bytes": 16384}, "error", "16.07 KiB of an array of 16 KiB"),
         ({"bytes": 21657.0, "objects": 0.36}, "error", "at some conversions: 0.36 blocks"),
-        ({"references": 0.07}, "warning", ": 0.07 references to x on average."),
+        ({"references": 0.07}, "error", ": 0.07 references to x on average."),
         ({"descriptors": 1.0, "bytes": 9.0}, "error", "file descriptors behind at every conv"),
         ({"bytes": 16384.0, "per_source": True}, "error", "at the first conversion of each array"),
     ],
 )
-def test_leaked_bytes_are_an_error_and_a_few_objects_a_warning(counts, severity, words):
+def test_a_leaked_source_or_memory_is_an_error_and_a_few_objects_a_warning(counts, severity, words):
     (finding,) = found("DLP010", kept(**counts))
     assert finding.severity == severity
     assert words in finding.headline

@@ -1,7 +1,9 @@
 """Settings: changes of a conversion to the whole framework or process, and the rule on them."""
 
 import gc
+import random
 import signal
+import socket
 import sys
 
 import numpy
@@ -76,6 +78,7 @@ def put_back():
     handler = signal.getsignal(signal.SIGUSR1)
     yield
     gc.enable()
+    socket.setdefaulttimeout(None)
     sys.setswitchinterval(interval)
     sys.setrecursionlimit(limit)
     signal.signal(signal.SIGUSR1, handler)
@@ -86,6 +89,8 @@ def put_back():
     [
         ("garbage collector", lambda _: gc.disable()),
         ("recursion limit", lambda _: sys.setrecursionlimit(2345)),
+        ("random generator", lambda _: random.random()),
+        ("default socket timeout", lambda _: socket.setdefaulttimeout(3)),
         ("signal handlers", lambda _: signal.signal(signal.SIGUSR1, lambda *_: None)),
     ],
 )

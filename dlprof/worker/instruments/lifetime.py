@@ -56,7 +56,10 @@ LARGE_BYTES = 2 << 20
 """The system gives such memory out by pages, and has it back at once."""
 LARGEST_BYTES = 64 << 20
 """Many copies of a larger array of a user's own would not fit into memory."""
+CONTROLS = 3
+"""A result that is not finished may change by chance."""
 CHANGED = "changed"
+CHANGES_ANYWAY = "the result changes while its source is kept, too: it may not be finished"
 TOO_LITTLE = "more stays behind than in frameworks that keep nothing, and less than proves a leak"
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
@@ -72,7 +75,7 @@ def measure(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
         sizes = [trial]
         if not subject.is_one_array and subject.spec.device == "cpu":
             sizes += [subject.of_bytes(SMALL_BYTES), subject.of_bytes(LARGE_BYTES)]
-            sizes += [subject] if subject.spec.size_bytes <= MOST_CHURN_BYTES else []
+            sizes += [subject] if subject.spec.size_bytes <= LARGEST_BYTES else []
         for candidate in sizes:
             evidence = _drops(candidate, gpu, reply)
             if evidence.get("verdict"):
@@ -114,6 +117,10 @@ def _drops(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
     values = subject.producer.to_numpy(source).tobytes()
     evidence = _without_source(subject, gpu, reply)
     if evidence["changed_after_drop"] is not False:
+        for _ in range(CONTROLS):
+            control = _without_source(subject, gpu, reply, keeps_source=True)
+            if control["changed_after_drop"] is not False:
+                return verdict("unknown", evidence | subject.array_evidence(), CHANGES_ANYWAY)
         return verdict("dangling", evidence | subject.array_evidence())
     reply.stage("lifetime release")
     results.clear()
@@ -135,12 +142,18 @@ def _drops(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
     return evidence
 
 
-def _without_source(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
-    """Return evidence of a result that is read after its source's memory was used again."""
+def _without_source(
+    subject: Subject, gpu: Gpu | None, reply: Reply, *, keeps_source: bool = False
+) -> dict[str, Any]:
+    """Return evidence of a result that is read after its source's memory was used again.
+
+    The control keeps the source, and does the same otherwise.
+    """
     reply.part("after_drop", subject.array_evidence())  # tells the array if the process dies of it
     source = subject.make_another()
     address = subject.producer.pointer(source)
     calls = [subject.converter(source)]
+    kept = [source] if keeps_source else []
     del source  # only the call holds it now
     result = calls[0]()
     subject.wait_for(result)
@@ -152,6 +165,7 @@ def _without_source(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str
     blocks = _churn(subject, gpu, address)
     now = attempt(lambda: subject.consumer.to_numpy(result).tobytes())
     del blocks
+    kept.clear()
     if isinstance(now, Refusal):  # a driver knows that the memory is not there any more
         return {"changed_after_drop": None, "error_after_drop": words(now.error)}
     return {"changed_after_drop": now != values}

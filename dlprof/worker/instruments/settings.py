@@ -39,11 +39,15 @@ PROCESS_SETTINGS = {
     "working folder": "os.getcwd()",
     "processors of the thread": "sorted(os.sched_getaffinity(0))",
     "rounding of floats": "[1 + sign * sys.float_info.epsilon / 4 for sign in (1, -1)]",
-    "denormals": "(sys.float_info.min / 2, 5e-324 * sys.float_info.max)",
+    "floats near zero (denormals)": "'flushed to zero' if 0.0 in"
+    " (sys.float_info.min / 2, 5e-324 * sys.float_info.max) else 'kept'",
+    "random generator": "hash(random.getstate())",
+    "default socket timeout": "socket.getdefaulttimeout()",
+    "hooks": "(sys.excepthook, sys.displayhook, sys.unraisablehook, threading.excepthook)",
 }
 """By name: an expression of Python's standard library. Half of the smallest normal number is zero
 if the processor flushes denormals, and so is a product of a denormal if it takes these for zero."""
-IMPORTS = "import gc, locale, os, resource, signal, sys"
+IMPORTS = "import gc, locale, os, random, resource, signal, socket, sys, threading"
 NUMPY = NumPy()
 """Most libraries convert with its help, and share its settings."""
 CONTEXT = 100
