@@ -465,8 +465,23 @@ def is_column_major(array):
 <convert of y>
 orders = is_column_major(x), is_column_major(y)
 print("column-major order: x %s, y %s" % orders)
-return orders == (True, False)
+return orders == <changed>
 """
+
+
+ORDERS = {"F": "column-major", "C": "row-major"}
+
+
+def _order_change(case: CaseView) -> str:
+    """Return the change of order in words; empty if the order is kept or not known."""
+    source, result = _orders(case) or ("", "")
+    return "" if source == result else f"{ORDERS[result]} order of {ORDERS[source]} order"
+
+
+def show_order_changed(subject: Subject) -> Effect:
+    case = CaseView(0, subject.result)
+    is_column_major = tuple(order == "F" for order in _orders(case) or ())
+    return subject.shown(f"makes {_order_change(case)}", ORDER, changed=str(is_column_major))
 
 
 @partial(
@@ -475,26 +490,26 @@ return orders == (True, False)
     "order-changed",
     "info",
     f"The result has the order of its source. {SAME_ORDER}",
-    shows("makes row-major order of column-major order", ORDER),
+    show_order_changed,
     instrument="values",
 )
 def order_changed(cases: Cases) -> Iterator[FindingRecord]:
-    """It copies into row-major order, and another path is a view in column-major order."""
+    """It copies into another order, and another path is a view that keeps the order."""
 
     def is_view_in_order(case: CaseView) -> bool:
-        return case.kind == "view" and _orders(case) == ("F", "F")
+        return case.kind == "view" and _orders(case) in (("F", "F"), ("C", "C"))
 
     for group in cases.groups(
         lambda case: (
-            _orders(case) == ("F", "C")
+            _order_change(case)
             and any(map(is_view_in_order, cases.arrays[case.array]))
-            and case.entry
+            and (case.entry, _order_change(case))
         )
     ):
         yield finding(
             group,
             ("makes", "make"),
-            "row-major order of column-major order",
+            _order_change(group[0]),
             advice=replacements(cases, group, "keeps the order", is_view_in_order),
         )
 

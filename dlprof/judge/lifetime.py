@@ -82,7 +82,9 @@ def _remaining_arrays(evidence: LeftBehind) -> float:
 
 def _remains_text(evidence: LeftBehind) -> str:
     remains = _remains(evidence)
-    array = f" of an array of {size_text(evidence.size_bytes)}" if evidence.size_bytes else ""
+    array = (
+        f" of an array of {size_text(round(evidence.size_bytes))}" if evidence.size_bytes else ""
+    )
     texts = {name: _counted(f"{n:.3g}", METERS[name].words) for name, n in remains.items()}
     if BYTES in remains:
         texts[BYTES] = size_text(round(remains[BYTES])) + array

@@ -29,8 +29,9 @@ CROSSED = (
 """Layouts of other items than float32: of one byte, of eight, and of two parts. With every dtype
 they would be most of the survey. A negative stride is last: it ends the process of some paths,
 which are tried with no other array then."""
-SHAPES = ((), (1,), (0,), (0, 3), (1, 1, 7), (100_003,))
-"""A scalar, one element, none, none in one of two axes, axes of length one, and a long axis."""
+SHAPES = ((), (1,), (0,), (0, 3), (1, 1, 7), (1024,), (1025,), (2, 3, 2, 3, 2), (100_003,))
+"""A scalar, one element, none, none in one of two axes, axes of length one, a power of two and
+one above, five axes, and a long axis."""
 CROSSED_SHAPES = (((), "int64"), ((3, 0), "float64"))
 CUBE = (2, 3, 4)
 """In column-major order, as the transpose of an array of three axes is."""

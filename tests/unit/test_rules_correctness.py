@@ -108,6 +108,17 @@ def test_a_leaked_source_or_memory_is_an_error_and_a_few_objects_a_warning(count
     assert words in finding.headline
 
 
+@pytest.mark.parametrize(
+    ("orders", "words"),
+    [(["C", "F"], "column-major order of row-major"), (["F", "C"], "row-major order of column")],
+)
+def test_a_copy_in_another_order_is_named_beside_a_view_that_keeps_it(orders, words):
+    copy = path("f(x)", owner="copy", values=verdict("ok", orders=orders))
+    view = path("g(x)", values=verdict("ok", orders=[orders[0], orders[0]]))
+    (finding,) = found("DLP028", copy, view)
+    assert words in finding.headline
+
+
 GONE = verdict("dangling", changed_after_drop=True)
 
 

@@ -10,7 +10,7 @@ If they agree, further conversions of new arrays follow, of 64 KiB at most. Noth
 before its results were waited for: a write could tear an unfinished copy.
 
 - The source is compared with what it was before the call.
-- A first result is held while other values are converted four times, for buffers that take turns.
+- A first result is held while other values are converted, for buffers that take turns.
   If it changes and its source does not, a later conversion has overwritten it.
 - An array is converted, written by its own framework, and converted again. If the second result has
   the old values, it was kept from the first conversion.
@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from dlprof.probes.base import ArraySpec, Probe, Unsupported
+from dlprof.probes.base import CONTIGUOUS, ArraySpec, Probe, Unsupported
 from dlprof.probes.generic import UNKNOWN
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
@@ -44,7 +44,7 @@ LARGEST_BYTES = 64 << 10
 other programs kept the processors."""
 OWN_LARGEST_BYTES = 64 << 20
 """A user's own array is read four times, and cannot be made smaller."""
-RING = 4
+RING = 16
 """This many later results are held with the first."""
 WRITTEN = 1
 """The framework's write puts this everywhere, as the ``write`` of a reproducer does."""
@@ -110,7 +110,8 @@ def _properties(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
     }
     evidence: dict[str, Any] = {"writable": writable}
     orders = [memory_order(side) for side in (source, result)]
-    if subject.spec.layout == "F" and None not in orders:
+    is_plain = subject.spec.layout in ("F", *CONTIGUOUS) and subject.spec.elements
+    if is_plain and None not in orders:
         evidence["orders"] = orders
     properties = subject.consumer.properties(result)
     dropped = [name for name in subject.producer.properties(source) if name not in properties]
