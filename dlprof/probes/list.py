@@ -9,12 +9,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dlprof.probes.base import CPU, NATIVE, NUMPY, ROOTS, ArraySpec, Export, Probe, Unsupported
+from dlprof.probes.base import (
+    CONTIGUOUS,
+    CPU,
+    FLOATS,
+    NATIVE,
+    NUMPY,
+    ROOTS,
+    ArraySpec,
+    Export,
+    Probe,
+    Unsupported,
+)
 from dlprof.probes.numpy import NumPy
 
 NUMBERS = (bool, int, float, complex)
 NESTED = "nested"
 """The layout of Python's numbers in lists. They have no dtype: the consumer chooses one."""
+MOST_ITEMS = 10_000
+"""``jnp.stack`` of 100,000 items takes minutes."""
 HOLDS = " of "
 """Stands in a layout before the library of a list's arrays, if that is not NumPy."""
 WAYS = {
@@ -43,7 +56,12 @@ class List(Probe):
     def create(self, spec: ArraySpec) -> str:
         if not spec.shape or not spec.elements:
             raise Unsupported("a list without elements, or of no axis, has no arrays")
+        if spec.shape[0] > MOST_ITEMS:
+            raise Unsupported(f"lists have at most {MOST_ITEMS:,} items here")
         text = NumPy().create(spec)
+        if spec.corners and spec.dtype in FLOATS and spec.layout in CONTIGUOUS:
+            # Item by item, a NaN is a number of Python, without a payload.
+            text += "\nx[numpy.isnan(x)] = numpy.nan"
         if spec.layout == "C":  # each with memory of its own, as in a program
             return f"{text}\nx = [item.copy() for item in x]"
         return f"{text}\nx = list(x)"
@@ -52,7 +70,7 @@ class List(Probe):
         """Return a spec of about this size with as many axes: one axis would be numbers."""
         resized = spec.of_bytes(size_bytes)
         if len(spec.shape) == 1:
-            return resized
+            return replace(resized, shape=(min(resized.elements, MOST_ITEMS),))
         rows = max(1, min(spec.shape[0], resized.elements))
         return replace(resized, shape=(rows, max(1, resized.elements // rows)))
 

@@ -50,6 +50,13 @@ def test_what_cannot_be_written_is_left():
     assert List().write((1.0,), 7) is NotImplemented
 
 
+def test_a_nan_in_a_list_has_no_payload_to_lose():
+    spec = ArraySpec((4, 16), "float16", "aligned", corners=True)
+    made = make_subject(producer=List(), import_=STACK, spec=spec)
+    items = torch.tensor([item.tolist() for item in made.source], dtype=torch.float16)
+    assert items.numpy().tobytes() == List().to_numpy(made.source).tobytes()
+
+
 def test_a_resized_list_stays_a_list_of_arrays():
     spec = List().resized(SPEC, 1 << 20)
     assert len(spec.shape) == 2
