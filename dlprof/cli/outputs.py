@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from dlprof.judge.fail_on import FailOn
 from dlprof.report.document import Document, Problem
 from dlprof.runner import files, session_file
 from dlprof.runner.session import SCHEMA, Session
+from dlprof.text.clean import first_line
 
 if TYPE_CHECKING:
     from dlprof.report.checks import JUnitCase
@@ -57,8 +58,12 @@ class Outputs:
                 outputs.check_no_session(name)
             elif name == "--parquet":
                 raise UsageError("--parquet writes bytes: name a file")
-        if "--parquet" in targets and importlib.util.find_spec("pyarrow") is None:
-            raise UsageError("--parquet needs pyarrow: pip install 'dlprof[parquet]'")
+        if "--parquet" in targets:
+            try:
+                importlib.import_module("pyarrow")
+            except ImportError as error:  # it may be there, and not fit NumPy
+                hint = "--parquet needs pyarrow: pip install 'dlprof[parquet]'"
+                raise UsageError(f"{hint} ({first_line(str(error))})") from None
         return outputs
 
     @property

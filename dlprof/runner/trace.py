@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from dlprof.errors import SessionError, UsageError
 from dlprof.runner import files
@@ -150,6 +150,13 @@ class Trace(Model):
             return ()
         found = [form for name in self.frameworks for form in UNSEEN.get(name, ())]
         return tuple(dict.fromkeys((*found, *ALWAYS_UNSEEN)))
+
+    @model_validator(mode="after")
+    def _has_known_rows(self) -> Trace:
+        known = range(len(self.rows))
+        if any(entry[2] not in known for entry in (*self.timeline, *self.events)):
+            raise ValueError("its timeline names a row that is not there")
+        return self
 
 
 @dataclass(frozen=True)

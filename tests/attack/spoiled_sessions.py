@@ -1,4 +1,4 @@
-"""Sessions with randomly changed values."""
+"""Sessions and a trace with randomly changed values."""
 
 import copy
 import json
@@ -13,6 +13,38 @@ from rule_builders import varying, verdict
 from dlprof.runner.request import ScenarioRecord
 from dlprof.runner.session_file import document
 
+TRACE = {
+    "schema": "dlprof.trace/1",
+    "program": ["a.py"],
+    "exit_code": 0,
+    "wall_ns": 1000,
+    "rows": [
+        {
+            **dict.fromkeys(("file", "function", "conversion", "expression"), "a"),
+            **dict.fromkeys(("line", "calls", "copies", "bytes", "waits", "raised"), 1),
+            "total_ns": 9,
+            "first_ns": 5,
+            "waited_ns": 2,
+            "result": "copy",
+            "device": "cpu",
+            "producer": "numpy",
+            "consumer": "torch",
+            "via": "a.b",
+            "span": [1, 1, 0, 4],
+            "arrays": [["float32", [4], 1, 16]],
+            "crossings": [["cpu", "cuda:0", 1]],
+            "retyped": ["int8"],
+            "allowed": ["copy"],
+            "processes": [7],
+            "trouble": "a",
+        }
+    ],
+    "processes": [{"pid": 7, "argv": ["a.py"], "wall_ns": 900, "ended": False}],
+    "timeline": [[0, 10, 0, 5, 0]],
+    "events": [[0, 5, 0, 0, 1]],
+    "sources": {"a": [[1, "a"]]},
+    "troubles": ["a"],
+}
 SCENARIO = ScenarioRecord("s.toml", "a", "b", expect=("x",))
 
 
@@ -45,7 +77,7 @@ def texts():
             {"request": replace(whole.request, scenario=SCENARIO)},
         )
     ]
-    return [json.loads(document(one)) for one in found]
+    return [*(json.loads(document(one)) for one in found), TRACE]
 
 
 SESSIONS = texts()

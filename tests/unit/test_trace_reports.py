@@ -5,6 +5,7 @@ import json
 import pytest
 import typer
 from hostile import BITES
+from pydantic import ValidationError
 from reading import Page
 from test_tracer import ROW, part
 
@@ -172,3 +173,10 @@ def test_a_first_call_that_loads_code_ranks_no_line():
     compiled = {**BIG, "line": 3, "total_ns": 9_000_000, "first_ns": 8_900_000}
     found = trace_document(trace_of(BIG, compiled))
     assert "a.py:1" in found.answers[0].note
+
+
+@pytest.mark.parametrize("entry", [[0, 1, 5, 1, 0], [0, 1, -1, 1, 0]])
+def test_a_timeline_of_rows_that_are_not_there_is_refused(entry):
+    fields = {"program": [], "exit_code": 0, "wall_ns": 1, "timeline": [entry]}
+    with pytest.raises(ValidationError, match="row that is not there"):
+        Trace.model_validate(fields)
