@@ -101,7 +101,8 @@ def driver_folder() -> Path:
             path.mkdir(mode=0o755, parents=True, exist_ok=True)
             check_private(path)
         if not (folder / LIBRARY).exists():
-            with (folder / "lock").open("w") as file:
+            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)  # a pipe does not block so
+            with os.fdopen(lock, "rb", buffering=0) as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # the system gives it back, even after a kill
                 if not (folder / LIBRARY).exists():
                     build(SOURCES, folder)

@@ -34,6 +34,17 @@ def test_a_library_that_others_can_have_built_is_not_loaded(tmp_path, monkeypatc
         environment.driver_folder()
 
 
+@pytest.mark.timeout(20)
+def test_a_pipe_in_the_place_of_the_lock_does_not_block(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(environment, "build", lambda _, folder: write_empty(folder))
+    kept = environment.driver_folder()
+    for name in (environment.LIBRARY, "lock"):
+        (kept / name).unlink()
+    os.mkfifo(kept / "lock")
+    assert environment.driver_folder() == kept
+
+
 def write_empty(folder):
     for name in (environment.LIBRARY, environment.NVML):
         (folder / name).touch()
