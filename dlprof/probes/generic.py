@@ -247,7 +247,11 @@ class Generic(Probe):
         if has(array, "__array_interface__"):
             return numpy.array(array)
         values = _answer(lambda: as_numpy(array))
-        return numpy.array(numpy.from_dlpack(array) if values is None else values)
+        if values is None and has(array, "__dlpack__"):
+            values = numpy.from_dlpack(array)
+        if values is None:
+            raise Unsupported(f"dlprof cannot read the values of a {type(array).__name__}")
+        return numpy.array(values)
 
     def wait(self, device: str) -> str:
         return self.wait_text

@@ -12,9 +12,9 @@ from typing import Any
 
 from dlprof.probes import ALL, capsule
 from dlprof.probes.base import DTYPES, HOST_MEMORY, LIST, ROOTS, Probe
+from dlprof.probes.generic import PROTOCOLS
 from dlprof.tracer.targets import array_type_name
 
-PROTOCOLS = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
 BUFFERS = {
     "bytes": ("bytes",),
     "bytearray": ("bytearray",),

@@ -75,7 +75,8 @@ def test_an_object_of_no_known_framework_is_taken_at_its_word(timed):
 
 
 def test_what_cannot_be_told_is_unknown_with_its_reason(timed):
-    result, _ = timed("numpy.array(x)", "import numpy; x = [1, 2, 3]", "--diagnose")
+    setup = "import numpy\nclass Opaque:\n    values = [1, 2, 3]\nx = Opaque()"
+    result, _ = timed("numpy.array(x.values)", setup, "--diagnose")
     assert result["host_time"]["median_ns"] > 0
     for name in ("ownership", "values", "ordering", "peak_memory", "early_write", "lifetime"):
         assert result[name]["verdict"] == "unknown", name

@@ -134,3 +134,8 @@ def test_the_buffer_protocol_gives_the_dtype(thing):
 def test_bytes_have_neither_shape_nor_dtype(thing):
     assert (Other().shape(thing), Other().dtype(thing)) == (None, None)
     assert Other().to_numpy(thing).tobytes() == bytes(thing)
+
+
+def test_the_values_of_an_object_without_a_protocol_are_unsupported():
+    with pytest.raises(Unsupported):
+        Other().to_numpy(object())
