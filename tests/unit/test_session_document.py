@@ -71,6 +71,13 @@ def test_a_faster_path_that_is_not_safe_is_never_the_answer():
     assert answers(document(bad, view()))["fastest safe view"].code == "view(x)"
 
 
+def test_a_view_that_waits_is_safe_and_says_so():
+    on_device = {"case": {"device": "cuda"}, "ordering": ordered("host-sync")}
+    found = document(view(**on_device), copy("slow(x)", **on_device))
+    answer = answers(found)["fastest safe view"]
+    assert (answer.code, "waits for the work" in answer.note) == ("view(x)", True)
+
+
 def test_a_view_that_races_on_other_streams_only_is_offered_for_the_default_stream():
     runs = {"default": {"verdict": "stream-ordered"}, "own streams": {"verdict": "unordered"}}
     racing = view(ordering=ordered("unordered", streams="own streams", by_streams=runs))
