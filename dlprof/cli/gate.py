@@ -52,15 +52,30 @@ UNSURE = Option(
     meaning="exit code 3",
     metavar="pass|fail",
 )
+BASE_PROGRAM = Option(
+    "base_program",
+    options.PROGRAM.kind,
+    "The scenario's program before the change.",
+    options.MEASURING,
+    metavar="COMMAND",
+)
+HEAD_PROGRAM = Option(
+    "head_program",
+    options.PROGRAM.kind,
+    "The scenario's program after the change.",
+    options.MEASURING,
+    metavar="COMMAND",
+)
+PYTHONS, PROGRAMS = (BASE_PYTHON, HEAD_PYTHON), (BASE_PROGRAM, HEAD_PROGRAM)
 NO_SIDES = (
-    "name the two sides: a scenario and two interpreters (--base-python, --head-python), "
-    "or two session files"
+    "name the two sides: a scenario and two interpreters (--base-python, --head-python) "
+    "or programs (--base-program, --head-program), or two session files"
 )
 
 
 @takes(
     *(*options.AXES, options.PYTHON, BUDGET, options.TIMEOUT, options.SEED, options.PROBES),
-    *(BASE_PYTHON, HEAD_PYTHON, REGRESSIONS, options.WIDE_LIMIT, UNSURE, FOLDER, *COMPARISONS),
+    *(*PYTHONS, *PROGRAMS, REGRESSIONS, options.WIDE_LIMIT, UNSURE, FOLDER, *COMPARISONS),
 )
 def gate(
     first: Annotated[
@@ -93,7 +108,8 @@ def gate(
     outputs, raw = Outputs.parse(given.raw), given.raw
     code = {"pass": 0, "fail": REGRESSION, None: NOT_KNOWN}[given[UNSURE]]
     criteria = replace(parse(raw["fail_on"] or ()), wide_limit=given[options.WIDE_LIMIT] / 100)
-    if raw["base_python"] is None and raw["head_python"] is None:
+    sides = [pair for pair in (PYTHONS, PROGRAMS) if any(raw[side.key] for side in pair)]
+    if not sides:
         paths = [streams.session(name) for name in (first, second) if name is not None]
         are_frameworks = not any(path.suffix or path.exists() for path in paths)
         if second is None or are_frameworks:
@@ -104,13 +120,19 @@ def gate(
             raise UsageError(f"two sessions are not measured again: leave {', '.join(unfit)} out")
         compare_files(paths, criteria, code, outputs, "gate")
         return
-    if raw["base_python"] is None or raw["head_python"] is None:
+    if len(sides) > 1 or not all(raw[side.key] for side in sides[0]):
         raise UsageError(NO_SIDES)
-    _measure(first, second, given, criteria, code, outputs)
+    _measure(first, second, given, sides[0], criteria, code, outputs)
 
 
 def _measure(
-    first: str, second: str | None, given: Given, criteria: Criteria, unsure: int, outputs: Outputs
+    first: str,
+    second: str | None,
+    given: Given,
+    sides: tuple[Option, Option],
+    criteria: Criteria,
+    unsure: int,
+    outputs: Outputs,
 ) -> None:
     """Measure both sides, report, and raise the error of the exit code; ``unsure`` is a doubt's."""
     from dlprof.compare.gate import Task, session_files
@@ -118,7 +140,7 @@ def _measure(
     from dlprof.measuring.scenario import pair_scenario, read
 
     scenario = read(Path(first)) if second is None else pair_scenario(first, second)
-    base, head = (_sweep(scenario, given, option) for option in (BASE_PYTHON, HEAD_PYTHON))
+    base, head = (_sweep(scenario, given, option) for option in sides)
     count = len(plan(head.request, head.catalog).cases)
     _check_diagnosis(criteria, head)
     budget_s = given.values.get("budget", max(LEAST_BUDGET_S, CASE_S * count))
@@ -126,14 +148,14 @@ def _measure(
     also = ", and the diagnosis as long" if head.request.settings.diagnose else ""
     complain(f"dlprof: the rounds take up to {duration_text(budget_s)}{also}.")
     task = Task(base, head, criteria, files, bar, budget_s, "budget" not in given.values)
-    sides = shlex.join(str(files[name]) for name in ("base", "head"))
-    stopped = Interrupted(f"stopped; see what is there with: dlprof compare {sides}")
+    sessions = shlex.join(str(files[name]) for name in ("base", "head"))
+    stopped = Interrupted(f"stopped; see what is there with: dlprof compare {sessions}")
     with bar:
         try:
             found, interrupted = measured(task)
         except KeyboardInterrupt:  # before the first round, or while a session is written
             raise stopped from None
-    names = (given[BASE_PYTHON], given[HEAD_PYTHON])
+    names = (given[sides[0]], given[sides[1]])
     try:
         report(found, unsure, names, outputs, stopped=interrupted)
     finally:
@@ -154,7 +176,12 @@ def _sweep(scenario: Scenario, given: Given, option: Option) -> Sweep:
             "and compare the sessions"
         )
     values = {key: given.values[key] for key in OVERRIDES if key in given.values}
-    values["python"] = read_value(options.PYTHON, given[option], option.name)
+    if option in PYTHONS:
+        values["python"] = read_value(options.PYTHON, given[option], option.name)
+    elif scenario.problem.program:
+        values["program"] = given[option]
+    else:
+        raise UsageError(f"{scenario.file} has no program that {option.name} could replace")
     if simulated_in({**scenario.options, **values}.get("devices", ())):
         raise UsageError(f"a gate compares {NO_TIMES}: use dlprof run")
     found = sweep(scenario, values, inspect_interpreter)

@@ -168,29 +168,43 @@ SOURCE = Option(
 
 
 @takes(
-    *(SOURCE, SETUP, DEVICES, *options.TIMED, options.SURVEY, options.FAIL_ON),
-    *(options.SESSION, options.FULL, *options.REPORTS),
+    *(options.PROGRAM, *options.OF_PROGRAMS, SOURCE, SETUP, DEVICES, *options.TIMED),
+    *(options.SURVEY, options.FAIL_ON, options.SESSION, options.FULL, *options.REPORTS),
 )
 def time(
     statements: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="STATEMENT...", help="An expression: the conversion. Several are compared."
         ),
-    ],
+    ] = None,
     *,
     given: Given,
 ) -> None:
     """Measure a conversion of your own, or compare several ways to write it.
 
     Example: dlprof time -s "import torch; x = torch.rand(4096, 4096)" "x.numpy()"
+
+    Example: dlprof time --program "cargo run -q --release"
     """
     from dlprof.cli.measure import measure
     from dlprof.cli.outputs import Outputs
+    from dlprof.runner.programs import request_for_program
     from dlprof.runner.user_code import request_for
 
     Outputs.parse(given.raw)  # before code of the user runs
     values = given.settled()
+    if bool(statements) == bool(given[options.PROGRAM]):
+        raise UsageError("name either statements or a program, such as: dlprof time 'x.numpy()'")
+    of_statement = (SOURCE, SETUP, DEVICES, options.SURVEY)
+    unfit = options.OF_PROGRAMS if given[options.PROGRAM] is None else of_statement
+    for option in unfit:
+        if given.raw[option.key] is not None:
+            owner = "a program" if unfit is options.OF_PROGRAMS else "a statement"
+            raise UsageError(f"{option.name} is for {owner}: leave it out")
+    if not statements:
+        measure(*request_for_program(given[options.PROGRAM], values), given)
+        return
     if values["devices"] != (options.DEVICES.default,) and not simulated_in(values["devices"]):
         raise UsageError(
             f"--device {', '.join(values['devices'])}: the setup makes the array where it likes;"

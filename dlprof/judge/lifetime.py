@@ -308,12 +308,13 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
     ):
         evidence = _evidence(group[0].result)
         how = " or ".join(sorted({_symptom(case) for case in group}, reverse=True))
-        verb, does = ("does", "do"), "not keep x alive"
+        source = group[0].result.case.source
+        verb, does = ("does", "do"), f"not keep {source} alive"
         if evidence.is_source_lost:
-            verb, does = ("destroys", "destroy"), "x when its result is dropped"
+            verb, does = ("destroys", "destroy"), f"{source} when its result is dropped"
             advice = "Keep the result as long as the source."
         else:
-            how = f"{how} after x was dropped"
+            how = f"{how} after {source} was dropped"
             advice = "Keep the source as long as the result."
         other = replacements(cases, group, "keeps it", cases.outlasts)
         yield finding(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dlprof.errors import NoReproducer
 from dlprof.judge.thresholds import ALIGNED_BYTES
-from dlprof.probes.base import CONTIGUOUS
+from dlprof.probes.base import CONTIGUOUS, Protocol
 from dlprof.runner.axes import shape_text
 from dlprof.runner.evidence import Evidence
 from dlprof.runner.session import FindingRecord, Recipe, Result
@@ -162,6 +162,8 @@ def subject(
     result: Result, finding: FindingRecord, is_own: bool = False, against: Subject | None = None
 ) -> Subject:
     """Raises :class:`NoReproducer` if the session has no source text for the case."""
+    if result.case.protocol == Protocol.PROGRAM:
+        raise NoReproducer("the program converts, and not Python: the program is the reproducer")
     if result.recipe is None:
         raise NoReproducer("the session holds no source text for this case: measure again")
     case = result.case

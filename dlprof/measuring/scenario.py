@@ -16,7 +16,8 @@ from dlprof.measuring.judged import in_catalog, pairs, parse_expectation, parse_
 from dlprof.runner import files, options
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, frameworks_on
-from dlprof.runner.options import IN_FILE, OPTIONS, read_value, settle
+from dlprof.runner.options import IN_FILE, OF_PROGRAMS, OPTIONS, PROGRAM, read_value, settle
+from dlprof.runner.programs import program_pair, program_source
 from dlprof.runner.request import Request, ScenarioRecord, make_request
 from dlprof.runner.session_file import first_error
 from dlprof.text.clean import clean, nearest, sanitised
@@ -55,6 +56,7 @@ def _step_framework(word: str) -> str:
 
 Pair = Annotated[str, _fit(parse_pair)]
 Expect = Annotated[str, _fit(parse_expectation)]
+Command = Annotated[str, _fit(PROGRAM.kind.read)]
 
 
 class Part(BaseModel):
@@ -92,9 +94,10 @@ class StepRequest(Part):
 
 
 class Problem(Part):
-    """A question, the pairs or steps that answer it, and the findings that are expected.
+    """A question, the pairs, steps or program that answer it, and the findings that are expected.
 
-    ``source`` holds links to descriptions of the problem.
+    ``source`` holds links to descriptions of the problem. The ``program`` starts in the folder of
+    the scenario.
     """
 
     title: str
@@ -102,13 +105,13 @@ class Problem(Part):
     source: list[str] = Field(default=[], min_length=1)
     pairs: list[Pair] = Field(default=[], min_length=1)
     step: list[StepRequest] = Field(default=[], min_length=1)
+    program: Command | None = None
     expect: list[Expect] = Field(default=[], min_length=1)
 
     @model_validator(mode="after")
     def _pairs_or_steps(self) -> Problem:
-        if bool(self.pairs) == bool(self.step):
-            found = "both" if self.pairs else "neither"
-            raise ValueError(f"it names {found} of pairs and steps: name one of them")
+        if sum(map(bool, (self.pairs, self.step, self.program))) != 1:
+            raise ValueError("it must name one of pairs, step and program")
         if self.step and "expect" in self.model_fields_set:
             raise ValueError("expect is about conversions, and steps are none: leave it out")
         return self
@@ -193,16 +196,23 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
 
     Raises :class:`UsageError` for an unknown framework and for a contradiction.
     """
-    problem, values = scenario.problem, settle(scenario.options, given)
+    problem, known = scenario.problem, OF_PROGRAMS if scenario.problem.program else ()
+    values = settle(scenario.options, given, known=known)
     if simulated_in(values["devices"]):  # it has no times: its order and copies are all
         timeless = {key: item for key, item in scenario.options.items() if key not in ONLY_TIMES}
         values = settle(timeless, given)
     if problem.step and not {"shapes"} & {*scenario.options, *given}:
         raise UsageError(f"{scenario.file}: name the shapes of the model's input")
-    if problem.step and {"placements"} & {*scenario.options, *given}:
-        raise UsageError(f"{scenario.file}: placements are about conversions: leave them out")
+    inside = "steps" if problem.step else "programs" if problem.program else ""
+    if inside and {"placements"} & {*scenario.options, *given}:
+        raise UsageError(f"{scenario.file}: placements are not for {inside}: leave them out")
     steps = [step.name_and_source(scenario.file.parent) for step in problem.step]
-    probes = (*values["probes"], *dict.fromkeys(source for _, source in steps))
+    sources = list(dict.fromkeys(source for _, source in steps))
+    if problem.program:
+        typed = given.get(PROGRAM.key)
+        folder = Path.cwd() if typed else scenario.file.parent
+        sources = [program_source(typed or problem.program, folder, values)]
+    probes = (*values["probes"], *sources)
     catalog = inspect(values["python"], probes, simulated_in(values["devices"]))
     patterns = [in_catalog(parse_pair(text), catalog) for text in problem.pairs]
     expected = [parse_expectation(text) for text in problem.expect]
@@ -211,6 +221,8 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
     ]
     # A step converts nothing: its framework stands on both sides.
     pair_names = tuple(dict.fromkeys((name, name) for name, _ in steps))
+    if problem.program:
+        pair_names = (program_pair(catalog, *sources),)
     pair_names = pair_names or pairs(patterns, frameworks_on(catalog, values["devices"]))
     if not pair_names:
         raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")

@@ -44,6 +44,8 @@ class Protocol(str, enum.Enum):
     """A host ``numpy.ndarray`` in between."""
     NATIVE = "native"
     """A framework's own array. The import names the framework whose arrays it takes."""
+    PROGRAM = "program"
+    """A conversion inside of a user's program, see ``dlprof.worker.program``."""
     STEP = "step"
     """No hand-over: a model runs on the array, see ``dlprof.inference``."""
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from dlprof._version import __version__
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
+from dlprof.protocol.program import ProgramSource
 from dlprof.runner import worker_client
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.options import split
@@ -27,13 +28,13 @@ NEAR_SPELLING = 0.75
 """Two letters of a name of eight are wrong or in the wrong order."""
 UNMEASURED = "interrupted, nothing measured"
 SYNTHETIC = "synthetic"
-NOT_FILES = (SYNTHETIC, "code:", "object:", "step:")
+NOT_FILES = (SYNTHETIC, "code:", "object:", "step:", ProgramSource.PREFIX)
 """Sources of probes that are no files."""
 
 UNWANTED = "the CUDA driver here is the simulated one: ask for it by --device simulated"
 ELSEWHERE = ("simulated", "cupti")
 """Facts about the interpreter that the session keeps elsewhere."""
-BY_USER = ("code:", "file:", "object:", "step:")
+BY_USER = ("code:", "file:", "object:", "step:", ProgramSource.PREFIX)
 """Sources of probes that the user named."""
 
 
@@ -248,19 +249,26 @@ def inspect_interpreter(
         entry["source"] = originals.get(entry["source"], entry["source"])
     for source, fault in answer["faults"].items():
         if source in originals:
-            file, words = source.removeprefix("file:"), first_line(fault)
-            raise UsageError(f"cannot use the probe file {file}: {words}")
+            words = first_line(fault)
+            if source.startswith(ProgramSource.PREFIX):
+                command = ProgramSource.read(originals[source]).command
+                raise UsageError(f"cannot use the program {command!r}: {words}")
+            raise UsageError(f"cannot use the probe file {source.removeprefix('file:')}: {words}")
     return catalog_from(python, answer, simulated)
 
 
 def _answer(python: str, originals: Mapping[str, str], simulated: int) -> dict[str, Any]:
     """Ask a worker for its catalog. A source that ends the worker is skipped by the next one."""
     faults: dict[str, str] = {}
+    programs = filter(lambda text: text.startswith(ProgramSource.PREFIX), originals.values())
+    limit_s = max(
+        (ProgramSource.read(source).limit_s for source in programs), default=INSPECT_LIMIT_S
+    )
     while True:
         skip = [originals.get(source, source) for source in faults]
         with worker_client.start(python, simulation.variables(simulated)) as worker:
             request = {"do": "inspect", "sources": [*originals.values()], "skip": skip}
-            outcome = worker.ask(request, INSPECT_LIMIT_S)
+            outcome = worker.ask(request, limit_s)
         found = outcome.parts.get("inspect")
         # A probe's file may write into the pipe.
         if outcome.status == "ok" and isinstance(found, dict):

@@ -165,7 +165,7 @@ def _all_cases(targets: Sequence[Target], request: Request) -> Iterator[Case]:
                 yield Case(*pair, path, shape, dtype, layout, target.device)
     for target in targets if settings.survey else ():
         for path in target.paths:  # a path that one array breaks shows that at its next array
-            if path.protocol == Protocol.STEP:
+            if path.protocol in (Protocol.STEP, Protocol.PROGRAM):
                 continue
             # The protocol hands over plain memory, and the import says what is in it.
             flags = () if path.protocol == Protocol.BUFFER else target.producer.flags

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -232,6 +233,16 @@ def _file(text: str) -> str:
     raise UsageError("it is not a regular file" if path.exists() else "there is no such file")
 
 
+def _command(text: str) -> str:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"it is no command: {error}") from None
+    if not words:
+        raise UsageError("it is no command")
+    return text
+
+
 def _setup(lines: Iterable[str]) -> str:
     text = "\n".join(lines)
     try:
@@ -385,6 +396,13 @@ PROBES = Option(
     ADVANCED,
     metavar="FILE",
 )
+PROGRAM = Option(
+    "program",
+    Text(_command),
+    "A program of your own that converts, in any language; see docs/harness.md.",
+    MEASURING,
+    metavar="COMMAND",
+)
 FAIL_ON = Option(
     "fail_on",
     Several(),
@@ -469,6 +487,12 @@ MEASURED = (
 IN_FILE = tuple(option for option in MEASURED if option not in (QUICK, PYTHON))
 """Options that a scenario may hold."""
 OPTIONS = {option.key: option for option in (*MEASURED, FAIL_ON, SESSION, FULL, *REPORTS)}
+OF_PROGRAMS = (
+    replace(SHAPES, default="1Mi", help="Lengths of a program's array: 4096x4096, 1Mi."),
+    replace(DTYPES, default="float64", help="Dtype of a program's array."),
+    replace(PATHS, help="Only conversions of a program whose code matches this glob."),
+)
+"""Options of the arrays and paths of a program: a setup makes its array itself."""
 QUICKLY = {"rounds": 1, "sample_ms": 20.0, "diagnose": False, "survey": False}
 """Values that ``quick`` stands for."""
 SIMULATED = {"rounds": 1, "survey": False}

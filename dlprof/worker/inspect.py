@@ -32,6 +32,7 @@ from dlprof.protocol.statement import Cut, FaultyStatement
 from dlprof.worker import loading
 from dlprof.worker.channel import Reply
 from dlprof.worker.instruments.handshake import proxy
+from dlprof.worker.program import ProgramFailed, ProgramProbe
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt
 from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import OneArray
@@ -60,7 +61,7 @@ def inspect(sources: list[str], skip: list[str], announce: Callable[[str], None]
         found = attempt(partial(load, source), BaseException)
         if not isinstance(found, Refusal):
             probes += found
-        elif isinstance(found.error, FaultyProbe):
+        elif isinstance(found.error, (FaultyProbe, ProgramFailed)):
             faults[source] = str(found.error)
         else:
             faults[source] = found.reason
@@ -71,14 +72,17 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
     """Return the declarations of a probe, and whether its framework can be found."""
     versions = {name: _installed(name) for name in probe.distributions}
     distribution = next((name for name, version in versions.items() if version), None)
+    version = versions[distribution] if distribution else None
+    if isinstance(probe, ProgramProbe):
+        version, distribution = probe.version, probe.name
     return {
         "source": source,
         "name": probe.name,
         "aliases": list(probe.aliases),
         "module": probe.module,
         # The setup of a user's own array has run, and may have told Python where to look.
-        "found": _spec(probe.module) is not None or isinstance(probe, OneArray),
-        "version": versions[distribution] if distribution else None,
+        "found": isinstance(probe, OneArray | ProgramProbe) or _spec(probe.module) is not None,
+        "version": version,
         "distribution": distribution,
         "also": {name: known for name in probe.also if (known := _installed(name))},
         "requirement": probe.requirement or next(iter(probe.distributions), probe.module),

@@ -1,8 +1,8 @@
 """Find probes, and import the path that a request names.
 
 A source of probes is text: ``builtin``, ``synthetic``, ``file:/path/to/probe.py``, ``entry:name``,
-``code:`` and a user's own conversion, or ``step:`` and a framework that runs a model. Generic code
-runs here, in a worker, and never in the parent.
+``code:`` and a user's own conversion, ``program:`` and a user's command, or ``step:`` and a
+framework that runs a model. Generic code runs here, in a worker, and never in the parent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from dlprof import inference
 from dlprof.probes import ALL
 from dlprof.probes.base import ANY_DEVICE, LAYOUTS, ArraySpec, Export, Import, Probe, Protocol
 from dlprof.probes.generic import Generic
+from dlprof.protocol.program import ProgramSource
 from dlprof.protocol.statement import STATEMENT, Side, UserCode, UserObject, promise
+from dlprof.worker import program
 from dlprof.worker.channel import Channel, Reply
 from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.simulated import adapt
@@ -45,6 +47,7 @@ def load(source: str) -> list[Probe]:
         UserCode.PREFIX: lambda: own_probes(UserCode.read(source)),
         UserObject.PREFIX: lambda: [_object_probe(UserObject.read(source))],
         inference.PREFIX: lambda: [inference.load(source)],
+        ProgramSource.PREFIX: lambda: program.load(source),
         "file:": lambda: _from_module(_load_file(source.removeprefix("file:")), source),
     }
     for prefix, probes in made.items():

@@ -42,11 +42,11 @@ class Mapping(NamedTuple):
     shared: bool
 
 
-def find_mapping(address: int | None) -> Mapping | None:
+def find_mapping(address: int | None, process: int | str = "self") -> Mapping | None:
     """Return the mapping that holds ``address``; None without an address or a mapping."""
     if address is None:
         return None
-    with open("/proc/self/maps", encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
+    with open(f"/proc/{process}/maps", encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
         for line in lines:
             span, kind, _, _, _, *path = line.split(maxsplit=5)
             begin, _, end = span.partition("-")

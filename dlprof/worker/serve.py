@@ -34,6 +34,7 @@ from dlprof.worker.instruments import (
     ownership,
     peak_memory,
     placement,
+    program,
     recipe,
     refusal,
     settings,
@@ -43,6 +44,7 @@ from dlprof.worker.instruments import (
     values,
 )
 from dlprof.worker.loading import WorkerState, load_path, read_spec
+from dlprof.worker.program import ProgramFailed, ProgramProbe
 from dlprof.worker.queued_work import default_sides
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
 from dlprof.worker.simulated import OnSimulatedDevice, compare_contents
@@ -150,6 +152,8 @@ def _error_outcome(refusal: Refusal, reply: Reply) -> Outcome:
     error = refusal.error
     if isinstance(error, (memory.TooLarge, SetupFailed)):
         return "skipped", str(error)
+    if isinstance(error, ProgramFailed):
+        return "crashed", str(error)
     if isinstance(error, (FaultyProbe, SyntaxError)):
         why = str(error) if isinstance(error, FaultyProbe) else words(error)
         return "faulty", f"{FAULTY}: {why}"
@@ -171,6 +175,8 @@ def measure_case(state: WorkerState, request: dict[str, Any], reply: Reply) -> O
     cases_before = state.cases_before
     state.cases_before += 1  # a refused case warms the next one, too
     path = load_path(state, request, reply)
+    if isinstance(path.consumer, ProgramProbe):
+        return program.measure(path.consumer, path.import_, spec, request, reply, cases_before)
     import_ = path.import_
     if import_.layouts and spec.layout not in import_.layouts:
         layouts = ", ".join(import_.layouts)

@@ -79,6 +79,8 @@ class Turns:
     cpu: int | None
     offset_bytes: int
     name: str = ""
+    program: int = 0
+    """The process that runs the statement, if it is another one."""
 
     def wait(self, calls: int = 1) -> int:
         """Wait for the turn. Returns the calls of the sample: the parent may raise them."""
@@ -92,7 +94,7 @@ class Turns:
         if loops < FEW_CALLS:
             loops, elapsed = timer.calibrate(loop, FEW_CALLS_NS, backlog)
         # Pinned this late: threads that a framework starts at its first calls would inherit it.
-        several, piece = is_multithreaded(lambda: loop(loops)), 0
+        several, piece = self._is_multithreaded(lambda: loop(loops)), 0
         if several:
             # The threads of the other process may spin by now, and a calibration of slow calls
             # gives samples of one or two.
@@ -121,15 +123,20 @@ class Turns:
     @contextmanager
     def _pinned(self) -> Iterator[None]:
         """Keep this thread on the processor, if the system allows it."""
-        before = os.sched_getaffinity(0)
+        before = os.sched_getaffinity(self.program)
         with suppress(OSError):
             if self.cpu in before:
-                os.sched_setaffinity(0, {self.cpu})
+                os.sched_setaffinity(self.program, {self.cpu})
         try:
             yield
         finally:
             with suppress(OSError):
-                os.sched_setaffinity(0, before)
+                os.sched_setaffinity(self.program, before)
+
+    def _is_multithreaded(self, run: Callable[[], Any]) -> bool:
+        if self.program:
+            return len(os.listdir(f"/proc/{self.program}/task")) > 1  # noqa: PTH208 - names alone
+        return is_multithreaded(run)
 
 
 def _take_sample(loop: timer.Loop, loops: int, backlog: timer.Backlog, piece: int) -> timer.Sample:

@@ -1,0 +1,223 @@
+"""Program: one conversion of a user's program, by what it says and by what is in its memory.
+
+The program takes the times. It names the addresses of source and result, and says whether its
+result sees a write to the source. dlprof writes values into the source, reads the result, and
+writes to the result. A verdict needs answers that agree. Page faults and disturbed samples are
+those of another process, and are not counted.
+
+For the lifetime, the program drops its source while the result lives, and makes another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from dlprof.probes.base import BITS, DTYPES, ArraySpec, Import, Unsupported, numbers
+from dlprof.protocol.messages import REFUSED, unknown, verdict
+from dlprof.worker import memory, timer
+from dlprof.worker.channel import Reply
+from dlprof.worker.growth import has_grown, is_retained, measure_growth
+from dlprof.worker.instruments import copy_cost, lifetime, ownership
+from dlprof.worker.instruments.values import unequal
+from dlprof.worker.program import Program, ProgramProbe
+from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.turns import Turns
+
+WITH_VERDICT = ("values", "ownership", "lifetime")
+PART_ELEMENTS = 1 << 22
+"""Values are written and compared in parts of this many elements at most."""
+
+
+@dataclass
+class Conversion:
+    """One path of the program on the array of ``spec``, which is made at ``address``."""
+
+    program: Program
+    path: int
+    spec: ArraySpec
+    address: int = 0
+    unfilled: str = ""
+    """The reason why dlprof could not write the values of the source."""
+
+    def make(self, *, shifted: bool = False) -> None:
+        """Make the source, and write known values into it."""
+        self.address = self.program.make(self.spec)
+        spec = replace(self.spec, shifted=shifted)
+        filled = attempt(lambda: self._fill(spec))
+        self.unfilled = filled.reason if isinstance(filled, Refusal) else ""
+
+    def _fill(self, spec: ArraySpec) -> None:
+        for begin, values in _parts(spec):
+            self.program.write(self.address + begin * values.itemsize, values.tobytes())
+
+    def look(self) -> dict[str, Any]:
+        """Convert, and put the first value of the source back, which the program overwrites."""
+        found = self.program.look(self.path)
+        if self.spec.elements and not self.unfilled:
+            first = next(_parts(self.spec))[1][:1]
+            self.program.write(self.address, first.tobytes())
+        return found
+
+    def different(self, address: int) -> int:
+        """Count the values at ``address`` that are not those of the source."""
+        import numpy
+
+        count = 0
+        for begin, values in _parts(self.spec):
+            data = self.program.read(address + begin * values.itemsize, values.nbytes)
+            if data != values.tobytes():
+                found = numpy.frombuffer(data, values.dtype)
+                count += int(unequal(values, found).sum())
+        return count
+
+
+def measure(
+    probe: ProgramProbe,
+    import_: Import,
+    spec: ArraySpec,
+    request: dict[str, Any],
+    reply: Reply,
+    cases_before: int,
+) -> tuple[str, str | None]:
+    """Run the wanted instruments that a program can answer."""
+    names, program = request["instruments"], probe.program
+    if names == ["alignment"]:
+        return "ok", None
+    if spec.layout != "C" or spec.device != "cpu":
+        raise Unsupported("a program makes contiguous arrays on the host")
+    memory.check_room(spec)
+    reply.stage("create")
+    path = [way.name for way in probe.imports].index(import_.name)
+    conversion = Conversion(program, path, spec)
+    conversion.make()
+    reply.stage("first call")
+    first = attempt(lambda: program.time(path, 1))
+    if isinstance(first, Refusal):
+        reply.part(REFUSED, first.reason)
+        raise first.error
+    if "first_call" in names:
+        reply.part("first_call", {"ns": first, "cases_before": cases_before})
+
+    def take(name: str, instrument: Any) -> Any:
+        if name not in names:
+            return None
+        return reply.take(name, instrument, name in WITH_VERDICT)
+
+    take("host_time", lambda: _host_time(conversion, request, reply))
+    take("values", lambda: _values(conversion))
+    owned = take("ownership", lambda: _ownership(conversion))
+    if owned and owned["verdict"] == "copy":
+        take("copy_cost", lambda: copy_cost.measure(spec.size_bytes, request["budget_ns"]))
+    take("lifetime", lambda: _lifetime(conversion))
+    if "host_time" in reply.failures:
+        return "unsupported", reply.failures["host_time"]
+    return "ok", None
+
+
+def _host_time(conversion: Conversion, request: dict[str, Any], reply: Reply) -> dict[str, Any]:
+    program, path, turns = conversion.program, conversion.path, None
+    if options := request.get("turns"):
+        turns = Turns(reply.channel, reply.identity, **options)
+        turns = replace(turns, name="host time", program=program.pid)
+
+    def loop(calls: int) -> int:
+        return program.time(path, calls)
+
+    timing = timer.sample(loop, request["budget_ns"], once_from_ns=timer.LONG_NS, turns=turns)
+    return asdict(replace(timing, page_faults_per_call=None, disturbed=None))
+
+
+def _values(conversion: Conversion) -> dict[str, Any]:
+    if conversion.unfilled:
+        return unknown(conversion.unfilled)
+    found, spec = conversion.look(), conversion.spec
+    pairs = {
+        "shape": [list(spec.shape), found["shape"]],
+        "dtype": [spec.dtype, found["dtype"]],
+    }
+    changed: dict[str, Any] = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    if not changed and (different := conversion.different(found["address"])):
+        changed["values"] = {"different": different, "of": spec.elements}
+    return verdict("wrong" if changed else "ok", {"changed": changed})
+
+
+def _ownership(conversion: Conversion) -> dict[str, Any]:
+    if not conversion.spec.elements:
+        return unknown("an array without elements has no memory to share")
+    found, address = conversion.look(), conversion.address
+    shows = attempt(lambda: _result_write_shows(conversion, found["address"]))
+    evidence = {
+        "result_device": "cpu",
+        "same_address": found["address"] == address,
+        "source_write_shows": found["sees_write"],
+        "result_write_shows": None if isinstance(shows, Refusal) else shows,
+    }
+    word, reason = ownership.judge(evidence)
+    if isinstance(shows, Refusal):
+        word, reason = "unknown", shows.reason
+    return verdict(word, evidence, reason)
+
+
+def _result_write_shows(conversion: Conversion, address: int) -> bool:
+    """Whether a flipped bit of the result changes the source."""
+    program, size = conversion.program, DTYPES[conversion.spec.dtype]
+    begin, end = conversion.address, conversion.address + conversion.spec.size_bytes
+    watched = address if begin <= address < end else begin
+    original, before = program.read(address, 1), program.read(watched, size)
+    program.write(address, bytes([original[0] ^ 1]))
+    try:
+        return program.read(watched, size) != before
+    finally:
+        program.write(address, original)
+
+
+def _lifetime(conversion: Conversion) -> dict[str, Any]:
+    sizes = (lifetime.SIZE_BYTES, lifetime.SMALL_BYTES, lifetime.LARGE_BYTES)
+    for trial in [replace(conversion, spec=conversion.spec.of_bytes(size)) for size in sizes]:
+        evidence = _without_source(trial)
+        if evidence["changed_after_drop"] is not False:
+            shape = {"created_shape": list(trial.spec.shape)}
+            return verdict("dangling", evidence | shape)
+    trial = replace(conversion, spec=conversion.spec.of_bytes(lifetime.SIZE_BYTES))
+    trial.make()
+    evidence |= measure_growth(
+        lambda: trial.program.time(trial.path, 1),
+        trial,
+        [trial.program.resident_bytes],
+        trial.spec.size_bytes,
+    )
+    if is_retained(evidence):
+        return verdict("retained", evidence)
+    if has_grown(evidence):
+        return verdict("unknown", evidence, lifetime.TOO_LITTLE)
+    return verdict("safe", evidence)
+
+
+def _without_source(trial: Conversion) -> dict[str, Any]:
+    """Return evidence of a result that is read after its source's memory was used again."""
+    trial.make()
+    result = trial.look()["address"]
+    if trial.unfilled or trial.different(result):
+        raise Unsupported(trial.unfilled or "its values are wrong before its source is dropped")
+    trial.program.ask("drop", what="source")
+    replace(trial).make(shifted=True)
+    different = attempt(lambda: trial.different(result))
+    if isinstance(different, Refusal):  # the system has the memory back
+        return {"changed_after_drop": None, "error_after_drop": different.reason}
+    return {"changed_after_drop": different > 0}
+
+
+def _parts(spec: ArraySpec) -> Iterator[tuple[int, Any]]:
+    """Yield the values of a source as arrays of NumPy, each with the index of its first value."""
+    import numpy
+
+    if spec.dtype in BITS:
+        raise Unsupported(f"NumPy has no dtype {spec.dtype}, so its values are not known")
+    pattern = numbers(spec)
+    count = min(spec.elements, max(1, PART_ELEMENTS // pattern.modulus) * pattern.modulus)
+    text = pattern.text(f"numpy.arange({count})", count)
+    values = eval(text, {"numpy": numpy}).astype(spec.dtype)  # noqa: S307 - our own
+    for begin in range(0, spec.elements, max(count, 1)):
+        yield begin, values[: spec.elements - begin]

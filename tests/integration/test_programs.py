@@ -1,0 +1,154 @@
+"""``dlprof time --program``: programs in other languages, and programs with faults."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import dlprof
+
+import dlprof as library
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = f"{sys.executable} {ROOT}/tests/programs/hostile.py"
+QUICK = ("--rounds", 1, "--no-diagnose", "--shape", 1024)
+
+
+def results(file):
+    return {result.case.code: result for result in library.load(file).results}
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    file = tmp_path_factory.mktemp("hostile") / "session.json"
+    done = dlprof("time", "--program", HOSTILE, *QUICK, "--timeout", 4, "-o", file)
+    assert done.code == 0, done.err
+    return results(file)
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("dies(v)", "the program was killed by SIGABRT (Aborted) before it answered time"),
+        ("hangs(v)", "no answer within 4 s"),
+        ("says_hello(v)", "answers time with 'Warming up, please wait' instead of a JSON object"),
+        ("floods(v)", "answers time with 1048576 bytes and no end of the line"),
+        ("ends_stdout(v)", "before it answered time"),
+        ("slower_than_the_clock(v)", "says that 1 calls took"),
+    ],
+)
+def test_a_program_that_fails_costs_one_case_and_is_said_in_a_sentence(hostile, code, sentence):
+    assert sentence in str(hostile[code].lost)
+    assert hostile["v[:]"].ownership.verdict == "copy"
+    assert hostile["v[:]"].values.verdict == "ok"
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("names_the_source(v)", "address and writes contradict each other"),
+        ("names_no_memory(v)", "an array is at 0x40, where it has no memory"),
+    ],
+)
+def test_a_wrong_address_is_no_proof_of_a_view_or_a_copy(hostile, code, sentence):
+    found = hostile[code].ownership
+    assert found.verdict == "unknown"
+    assert sentence in found.evidence.reason
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("no-such-program", "the program cannot be started: No such file or directory"),
+        ("echo 3", "answers hello with '3' instead of a JSON object"),
+        ("true", "ended with exit code 0 before it answered hello"),
+        ("echo '{\"protocol\":2}'", "speaks protocol 2, and dlprof 1"),
+        ("sleep 60", "no answer within 4 s while it was loaded"),
+    ],
+)
+def test_a_program_without_a_proper_hello_is_an_error_of_use(command, sentence):
+    done = dlprof("time", "--program", command, "--timeout", 4)
+    assert done.code == 2
+    assert sentence in done.err
+
+
+def test_a_statement_and_a_program_exclude_each_other():
+    assert "name either statements or a program" in dlprof("time").err
+    assert "name either statements or a program" in dlprof("time", "x", "--program", "true").err
+    assert "--shape is for a program" in dlprof("time", "x.numpy()", "--shape", 4).err
+    assert "--setup is for a statement" in dlprof("time", "--program", "true", "-s", "x = 1").err
+
+
+def compiled(folder, *command):
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"there is no {command[0]}")
+    subprocess.run([*command[:-1], "-o", folder / "copies", command[-1]], check=True)
+    return folder / "copies"
+
+
+@pytest.mark.parametrize(
+    ("command", "copy", "view", "lifetime"),
+    [
+        (
+            ("g++", "-O2", "-std=c++17", ROOT / "examples/harness/copies.cpp"),
+            "std::vector(v)",
+            "span(v.data(), v.size())",
+            "dangling",
+        ),
+        (
+            ("rustc", "-O", ROOT / "examples/harness/copies.rs"),
+            "v.clone()",
+            "&v[..]",
+            "unknown",  # the compiler forbids what could dangle
+        ),
+    ],
+)
+def test_an_example_shows_its_copy_and_its_view(tmp_path, command, copy, view, lifetime):
+    program, file = compiled(tmp_path, *command), tmp_path / "session.json"
+    assert dlprof("time", "--program", program, "--rounds", 2, "-o", file).code == 0
+    found = results(file)
+    assert {name: found[name].ownership.verdict for name in found} == {copy: "copy", view: "view"}
+    assert {found[name].values.verdict for name in found} == {"ok"}
+    assert found[copy].lifetime.verdict == "safe"
+    assert found[view].lifetime.verdict == lifetime
+    assert found[copy].host_time.median_ns > 1000 * found[view].host_time.median_ns
+
+
+SCENARIO = """
+title = "Vectors"
+question = "Is it a copy?"
+program = "./copies"
+shapes = [65536]
+diagnose = false
+rounds = 1
+expect = ["no error on C++->std"]
+"""
+
+
+def test_a_scenario_starts_its_program_in_its_own_folder(tmp_path):
+    compiled(tmp_path, "g++", "-O2", "-std=c++17", ROOT / "examples/harness/copies.cpp")
+    scenario = tmp_path / "vectors.toml"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    done = dlprof("run", scenario)
+    assert done.code == 0, done.err
+    assert "Vectors: C++ → std" in done.said
+
+
+@pytest.mark.nightly
+def test_a_gate_finds_a_copy_that_takes_a_tenth_longer(tmp_path):
+    source = ROOT / "examples/harness/copies.cpp"
+    base = compiled(tmp_path, "g++", "-O2", "-std=c++17", source)
+    text, more = source.read_text(encoding="utf-8"), "source->begin() + source->size() / 10"
+    fast = "Vector result(*source);"
+    slow = text.replace(fast, f"{fast} Vector more(source->begin(), {more}); use(more.data());")
+    assert slow != text
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow.cpp").write_text(slow, encoding="utf-8")
+    head = compiled(tmp_path / "slow", "g++", "-O2", "-std=c++17", tmp_path / "slow.cpp")
+    scenario = tmp_path / "vectors.toml"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    sides = ("--base-program", base, "--head-program", head)
+    done = dlprof("gate", scenario, *sides, "--path", "std::vector(v)", "-o", tmp_path / "sides")
+    assert done.code == 1
+    assert "HEAD is slower: std::vector(v)" in done.err
