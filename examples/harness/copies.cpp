@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -25,16 +24,6 @@ long number(const std::string& line, const char* name) {  // the number behind "
     return std::strtol(line.c_str() + at, nullptr, 10);
 }
 
-long size_in(const std::string& line) {  // "shape":[2,3] has 6 elements
-    long size = 1;
-    for (const char* at = std::strchr(line.c_str(), '['); *at != ']';) {
-        char* end;
-        if (long length = std::strtol(++at, &end, 10); end != at) size *= length;
-        at = end;
-    }
-    return size;
-}
-
 int main() {
     std::string line;
     while (std::getline(std::cin, line)) {
@@ -44,11 +33,12 @@ int main() {
                         "\"pid\":%d,\"paths\":[{\"code\":\"std::vector(v)\",\"promise\":\"copy\"},"
                         "{\"code\":\"span(v.data(), v.size())\",\"promise\":\"view\"}]}\n", getpid());
         } else if (asks("make")) {
-            if (asks("\"float64\"")) {
-                source = std::make_unique<Vector>(size_in(line), 1.0);
+            bool is_one_axis = line.find_first_of(",]", line.find('[')) == line.find(']');
+            if (asks("\"float64\"") && is_one_axis) {
+                source = std::make_unique<Vector>(number(line, "shape"), 1.0);
                 std::printf("{\"address\":%zu}\n", (size_t)source->data());
             } else {
-                std::printf("{\"unsupported\":\"this example makes float64 only\"}\n");
+                std::printf("{\"unsupported\":\"this example makes one axis of float64\"}\n");
             }
         } else if (asks("time")) {
             long path = number(line, "path"), calls = number(line, "calls");

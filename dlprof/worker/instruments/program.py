@@ -109,6 +109,9 @@ def measure(
     take("values", lambda: _values(conversion))
     owned = take("ownership", lambda: _ownership(conversion))
     if owned and owned["verdict"] == "copy":
+        small = replace(conversion, spec=spec.of_bytes(lifetime.SMALL_BYTES))
+        small.make()
+        small.look()  # the program lets go of the large arrays
         take("copy_cost", lambda: copy_cost.measure(spec.size_bytes, request["budget_ns"]))
     take("lifetime", lambda: _lifetime(conversion))
     if "host_time" in reply.failures:
