@@ -103,9 +103,9 @@ class Program:
         elapsed_ns = time.perf_counter_ns() - begin
         ns: int = self._field("time", answer, "ns", int)
         if not 0 <= ns <= elapsed_ns:
-            raise self._faulty(f"says that {calls} calls took {ns} ns, within {elapsed_ns} ns")
+            raise self._faulty(f"answers time with {ns} ns after {elapsed_ns} ns")
         if calls > MOST_CALLS:
-            raise self._faulty(f"says that {calls} calls took {ns} ns: the compiler removed them")
+            raise self._faulty(f"answers time with {ns} ns for {calls} calls: they are not made")
         return ns
 
     def look(self, path: int) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def hostile(tmp_path_factory):
         ("says_hello(v)", "answers time with 'Warming up, please wait' instead of a JSON object"),
         ("floods(v)", "answers time with 1048576 bytes and no end of the line"),
         ("ends_stdout(v)", "before it answered time"),
-        ("slower_than_the_clock(v)", "says that 1 calls took"),
+        ("slower_than_the_clock(v)", "answers time with"),
     ],
 )
 def test_a_program_that_fails_costs_one_case_and_is_said_in_a_sentence(hostile, code, sentence):
