@@ -185,12 +185,11 @@ def _lifetime(conversion: Conversion) -> dict[str, Any]:
             return verdict("dangling", evidence | shape)
     trial = replace(conversion, spec=conversion.spec.of_bytes(lifetime.SIZE_BYTES))
     trial.make()
-    evidence |= measure_growth(
-        lambda: trial.program.time(trial.path, 1),
-        trial,
-        [trial.program.resident_bytes],
-        trial.spec.size_bytes,
-    )
+    meters, size = [trial.program.resident_bytes], trial.spec.size_bytes
+    growth = measure_growth(lambda: trial.program.time(trial.path, 1), trial, meters, size)
+    # The rest is growth of this process.
+    names = ("bytes_per_conversion", "conversions", "size_bytes")
+    evidence |= {name: growth[name] for name in names}
     if is_retained(evidence):
         return verdict("retained", evidence)
     if has_grown(evidence):

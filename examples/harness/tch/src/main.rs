@@ -11,7 +11,8 @@ const HELLO: &str = r#""protocol":1,"language":"Rust","name":"tch","version":"0.
 {"code":"Tensor::try_from(&ndarray)"},
 {"code":"from_blob(v.as_ptr(), ...).to_kind(Kind::Double)"},
 {"code":"from_blob(v.as_ptr(), ...).copy()","promise":"copy"},
-{"code":"Vec::try_from(from_slice(&v))","promise":"copy"}]"#;
+{"code":"Vec::try_from(from_slice(&v))","promise":"copy"},
+{"code":"v.clone()","promise":"copy"}]"#; // the last one is what making the data again costs
 
 enum Made {
     Nothing,
@@ -31,7 +32,8 @@ fn convert(path: usize, v: &[f64]) -> Made {
         2 => Made::Tensor(Tensor::try_from(&ndarray::ArrayView1::from(v)).unwrap()),
         3 => Made::Tensor(blob(v).to_kind(Kind::Double)),
         4 => Made::Tensor(blob(v).copy()),
-        _ => Made::Vec(Vec::try_from(Tensor::from_slice(v)).unwrap()),
+        5 => Made::Vec(Vec::try_from(Tensor::from_slice(v)).unwrap()),
+        _ => Made::Vec(v.to_vec()),
     }
 }
 
