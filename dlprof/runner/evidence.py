@@ -65,7 +65,7 @@ def _packed(value: Any) -> array[float]:
 Samples = Annotated[Sequence[float], PlainValidator(_packed), PlainSerializer(list)]
 """Numbers without an object for each: a large session has millions."""
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
-Whole = Annotated[int, Strict()]
+Whole = Annotated[int, Strict(), Field(ge=-(2**63), lt=2**64)]
 Flag = Annotated[bool, Strict()]
 
 

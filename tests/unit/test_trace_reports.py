@@ -180,3 +180,9 @@ def test_a_timeline_of_rows_that_are_not_there_is_refused(entry):
     fields = {"program": [], "exit_code": 0, "wall_ns": 1, "timeline": [entry]}
     with pytest.raises(ValidationError, match="row that is not there"):
         Trace.model_validate(fields)
+
+
+def test_a_time_that_no_machine_has_is_refused():
+    fields = {"program": [], "exit_code": 0, "wall_ns": 10**400}
+    with pytest.raises(ValidationError, match="wall_ns"):
+        Trace.model_validate(fields)
