@@ -140,7 +140,7 @@ def _export_targets(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterat
             yield from _method(probe, method)
         for call in _calls(export.code):
             if _is_chain(call) and isinstance(call.func, ast.Attribute):
-                yield from _method(probe, call.func.attr)
+                yield from _method(probe, call.func.attr, is_move=call.func.attr == "to")
         yield from _functions(probe, export.code, (export.protocol,), frameworks)
 
 

@@ -110,9 +110,9 @@ def callbacks_from_c():
 def an_own_class_of_arrays():
     class Batch:
         def __array__(self, dtype=None, copy=None):
-            return T.numpy()  #: 1 x.numpy() view
+            return T.numpy()
 
-    np.asarray(Batch())
+    np.asarray(Batch())  #: 1 numpy.asarray(x) unknown
 
 
 def calls_inside_the_call_of_a_class():
@@ -263,7 +263,7 @@ def empty_arrays_and_scalars():
 
 def lists_of_arrays():
     np.array([T, T])  #: 1 numpy.array(x) copy
-    np.stack([T, T, T])  #: 3 x.__array__() view
+    np.stack([T, T, T])  #: 1 numpy.stack(x) copy
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.tensor([X, X])  #: 1 torch.tensor(x) copy

@@ -98,8 +98,8 @@ def test_any_content_is_read_or_refused_with_a_message(content):
     ("text", "least", "sentence"),
     [
         ("", STEPS, "shapes of the model"),
-        ("", f'placement = "hoisted"\nshape = "4"\n{STEPS}', "are about conversions"),
-        ("", f'pairs = ["a->b"]\n{STEPS}', "both of pairs and steps"),
+        ("", f'placement = "hoisted"\nshape = "4"\n{STEPS}', "placements are not for steps"),
+        ("", f'pairs = ["a->b"]\n{STEPS}', "it must name one of pairs, step and program"),
         ('pairs = ["torch->nunpy"]', 'title = "t"\nquestion = "q"\n', "did you mean 'numpy'"),
     ],
 )
