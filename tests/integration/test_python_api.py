@@ -74,16 +74,17 @@ def test_nothing_is_printed_and_no_framework_is_imported():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind", "said"),
+    ("statement", "arguments", "kind", "said"),
     [
-        ({"statement": "f("}, UsageError, "not Python"),
-        ({"statement": "f(x)", "setup": "import nope"}, Unmeasured, "ModuleNotFoundError"),
-        ({"statement": "f(x)", "setup": "x = 1", "quick": True}, Unmeasured, "name 'f'"),
+        ("f(", {}, UsageError, "not Python"),
+        ("f(x)", {"setup": "import nope"}, Unmeasured, "ModuleNotFoundError"),
+        ("f(x)", {"setup": "x = 1"}, UsageError, "x is no array"),
+        ("f(x)", {"setup": "x = bytes(8)"}, UsageError, "name 'f'"),
     ],
 )
-def test_a_conversion_that_makes_no_sense_is_refused(arguments, kind, said):
+def test_a_conversion_that_makes_no_sense_is_refused(statement, arguments, kind, said):
     with pytest.raises(kind) as caught:
-        package.measure(**arguments)
+        package.measure(statement, **arguments)
     assert said in str(caught.value)
     assert isinstance(caught.value, package.DlprofError)
 
@@ -99,5 +100,5 @@ def test_a_probe_of_ones_own_is_measured_and_a_framework_that_is_missing_is_told
     [("numpy", 3), (None, "torch")],
 )
 def test_a_value_of_another_type_is_refused_in_a_sentence(arguments):
-    with replayed(NUMPY_TORCH), pytest.raises(UsageError, match=r"is no "):
+    with replayed(NUMPY_TORCH), pytest.raises(UsageError, match="no probe of"):
         package.run(*arguments, quick=True)
