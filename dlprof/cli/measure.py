@@ -19,7 +19,7 @@ from dlprof.measuring.judged import MISSED, UNKNOWN, judged, raise_for
 from dlprof.report.checks import check_measured
 from dlprof.report.session_document import session_document
 from dlprof.runner.catalog import Catalog
-from dlprof.runner.files import default_path, remember_last
+from dlprof.runner.files import KEPT_SESSIONS, default_path, remember_last
 from dlprof.runner.measurement import Measurement, plan
 from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Bar
@@ -69,7 +69,8 @@ def measure(request: Request, catalog: Catalog, given: Given, pool: Workers | No
         write_session(outputs, session, document, fail_on)
         if is_kept:
             remember_last(path)
-            complain(f"session: {clean(str(path))}")
+            note = "" if output else f" (the newest {KEPT_SESSIONS + 1} are kept)"
+            complain(f"session: {clean(str(path))}{note}")
         if unsaved is not None:
             raise unsaved
         if stopped:

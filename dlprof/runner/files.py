@@ -121,6 +121,7 @@ LAST, LAST_TRACE = "last", "last-trace"
 """Files that name the newest session and the newest trace."""
 TRACE = "trace"
 KEPT_SESSIONS = 19
+"""Besides the new one."""
 _runs = itertools.count()
 
 

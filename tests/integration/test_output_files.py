@@ -25,7 +25,9 @@ def test_a_page_is_written_beside_the_report_or_printed_in_its_place(tmp_path):
     assert "numpy → torch" in run.out
     assert PAGE not in run.out
     assert page.read_text(encoding="utf-8").startswith(PAGE)
-    printed = replay(*RUN_RECORDED, "--html", "-")
+    assert "(the newest 20 are kept)" in run.err
+    printed = replay(*RUN_RECORDED, "--html", "-", "-o", tmp_path / "s.json")
+    assert "are kept" not in printed.err
     assert printed.out.startswith(PAGE)
     assert printed.out.endswith("</html>\n")
 
