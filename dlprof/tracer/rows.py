@@ -249,7 +249,9 @@ class Rows:
             if id(code) not in self._positions:
                 self._positions[id(code)] = code, positions(code)
             row.span = span(self._positions[id(code)][1], frame.f_lasti)
-            row.file, row.line = code.co_filename, frame.f_lineno
+            # Python finds f_lineno by a walk from the code's start.
+            line = row.span[0] if row.span else frame.f_lineno
+            row.file, row.line = code.co_filename, line
             row.function = getattr(code, "co_qualname", code.co_name)
         key = row.file, row.line, row.function, target.conversion, producer, via, row.span
         return self.rows.setdefault(key, row)
