@@ -157,7 +157,7 @@ def trace(include: Words = ()) -> Iterator[Traced]:
 def read(given: Mapping[str, Any], known: Sequence[Option]) -> dict[str, Any]:
     """Return options as a caller in Python writes them.
 
-    Raises :class:`UsageError`, and TypeError for an option that there is not.
+    Raises :class:`UsageError`, and TypeError for an unknown option.
     """
     found: dict[str, Any] = {}
     for name, raw in given.items():

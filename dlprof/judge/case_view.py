@@ -398,7 +398,7 @@ class CaseView:
 def clearly_longer(
     longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
 ) -> bool:
-    """Whether ``longer`` clearly takes ``ratio`` times as long, and ``gap_ns`` more.
+    """Return whether ``longer`` takes ``ratio`` times as long and ``gap_ns`` more, beyond noise.
 
     Its interval must lie above that of ``shorter``, or it must take ``ratio`` times as long in
     every process that measured both. Its fastest sample must confirm it: other programs only ever

@@ -1,4 +1,4 @@
-"""What a trace does not see, and what to write instead of a conversion that it saw."""
+"""Advice below the table of a trace: replacements of its conversions, and forms not seen."""
 
 from __future__ import annotations
 
