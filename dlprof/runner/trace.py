@@ -49,6 +49,7 @@ AROUND, WIDEST, MOST_SOURCES = 5, 300, 1000
 ALLOW = re.compile(
     r"#\s*dlprof:\s*allow\s+((?:copy|wait|device-crossing)(?:,\s*(?:copy|wait|device-crossing))*)"
 )
+OUTLIVES_S = 5.0
 SUMMED = (
     *("calls", "total_ns", "first_ns", "bytes", "views", "copies", "unknown"),
     *("raised", "waits", "maybe_waits", "waited_ns", "reads", "parallel_ns"),
@@ -203,7 +204,7 @@ def trace(program: Program) -> Trace:
         code = _run([*command, *program.words], variables)
         wall_ns = time.perf_counter_ns() - began
         with uninterrupted():  # a second Ctrl-C
-            parts = [json.loads(path.read_bytes()) for path in Path(folder).glob("*.json")]
+            parts = _parts(Path(folder))
             return completed(
                 {
                     "program": list(program.words),
@@ -239,6 +240,27 @@ def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler or signal.SIG_DFL)
+
+
+def _parts(folder: Path) -> list[dict[str, Any]]:
+    """Read what the processes wrote. One that outlives the program has five seconds to end.
+
+    The process from which ``forkserver`` starts others ends only after the program.
+    """
+    until = time.monotonic() + OUTLIVES_S
+    while True:
+        parts = [json.loads(path.read_bytes()) for path in folder.glob("*.json")]
+        running = any(not part["ended"] and _is_running(part["pid"]) for part in parts)
+        if not running or time.monotonic() > until:
+            return parts
+        time.sleep(0.02)
+
+
+def _is_running(pid: int) -> bool:
+    with suppress(OSError):
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+        return state not in (b"Z", b"X")
+    return False
 
 
 @contextmanager

@@ -143,6 +143,14 @@ if __name__ == "__main__":
     assert all(process["ended"] for process in found["processes"])
 
 
+def test_a_process_that_ends_shortly_after_the_program_is_counted(trace):
+    text = "import os, time\nif os.fork() == 0:\n    time.sleep(1)\n"
+    body = "".join(f"    {line}\n" for line in CONVERTS.splitlines())
+    found, _ = trace(text + body)
+    assert calls(found) == 1
+    assert all(process["ended"] for process in found["processes"])
+
+
 def test_nothing_passed_if_a_killed_process_may_have_lost_counts(trace):
     text = f"""\
 import os, signal
