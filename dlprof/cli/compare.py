@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.comparison import Comparison
     from dlprof.compare.verdicts import Criteria
+    from dlprof.runner.session import Session
 
 
 @takes(REGRESSIONS, *COMPARISONS)
@@ -56,7 +57,9 @@ def _compare_many(places: Sequence[Path], given: Given, outputs: Outputs) -> Non
     if len(places) == 1 and not places[0].is_dir():
         raise UsageError("one session is no comparison: name another, or a folder of sessions")
     unfit = [
-        f"--{name.replace('_', '-')}" for name in ("fail_on", "junit", "github") if given.raw[name]
+        f"--{name.replace('_', '-')}"
+        for name in ("fail_on", "junit", "export", "github")
+        if given.raw[name]
     ]
     if unfit:
         raise UsageError(f"{', '.join(unfit)} compares two sessions: name two, and no folder")
@@ -78,7 +81,7 @@ def compare_files(
     base, head = map(load, paths)
     in_turns = comparison.is_one_gate(base, head)
     found = comparison.compare(base, head, criteria, in_turns)
-    report(found, unsure, (str(paths[0]), str(paths[1])), outputs, verb)
+    report(found, unsure, (str(paths[0]), str(paths[1])), outputs, lambda: head, verb)
 
 
 def report(
@@ -86,16 +89,19 @@ def report(
     unsure: int | None,
     names: tuple[str, str],
     outputs: Outputs,
+    head: Callable[[], Session],
     verb: str = "gate",
     stopped: bool = False,
 ) -> None:
     """Print a comparison, and raise the error of its exit code.
 
+    ``head`` returns the session of HEAD, whose times ``--export`` writes.
     ``unsure`` is the exit code of a doubt. Without it neither a regression nor a doubt fails, but
     sides that cannot be compared do. Raises :class:`Regression`, :class:`Unsure` and
     :class:`Unmeasured`; the caller raises :class:`Interrupted` for a gate that was ``stopped``.
     """
     from dlprof.compare.comparison import NOT_KNOWN, NOTHING, REGRESSION, exit_code
+    from dlprof.report import exports
     from dlprof.report.checks import junit
     from dlprof.report.comparison_document import (
         as_json,
@@ -120,6 +126,8 @@ def report(
     texts = {
         "--json": lambda: [as_json(comparison, code)],
         "--junit": lambda: [junit(f"dlprof {verb}", checks)],
+        "--export bmf": lambda: [exports.bmf(head())],
+        "--export github-benchmark": lambda: [exports.github_benchmark(head())],
     }
     outputs.write(document, texts, checks=checks)
     errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}

@@ -137,6 +137,7 @@ def _measure(
     """Measure both sides, report, and raise the error of the exit code; ``unsure`` is a doubt's."""
     from dlprof.compare.gate import Task, session_files
     from dlprof.compare.gate import gate as measured
+    from dlprof.measuring.judged import load
     from dlprof.measuring.scenario import pair_scenario, read
 
     scenario = read(Path(first)) if second is None else pair_scenario(first, second)
@@ -157,7 +158,7 @@ def _measure(
             raise stopped from None
     names = (given[sides[0]], given[sides[1]])
     try:
-        report(found, unsure, names, outputs, stopped=interrupted)
+        report(found, unsure, names, outputs, lambda: load(files["head"]), stopped=interrupted)
     finally:
         paths = [str(path) for path in files.values() if path.is_file()]
         complain(f"sessions: {' '.join(paths)}")

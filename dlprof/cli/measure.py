@@ -18,6 +18,7 @@ from dlprof.judge.fail_on import FailOn
 from dlprof.measuring.judged import MISSED, UNKNOWN, judged, raise_for
 from dlprof.report.checks import check_measured
 from dlprof.report.session_document import session_document
+from dlprof.runner.axes import NO_TIMES
 from dlprof.runner.catalog import Catalog
 from dlprof.runner.files import KEPT_SESSIONS, default_path, remember_last
 from dlprof.runner.measurement import Measurement, plan
@@ -44,6 +45,8 @@ def measure(request: Request, catalog: Catalog, given: Given, pool: Workers | No
         say("".join(f"{line}\n" for line in _planned(request, catalog)))
         return
     outputs = Outputs.parse(given.raw)
+    if outputs.export_times and not request.settings.times:
+        raise UsageError(f"--export needs {NO_TIMES}")
     fail_on = read_fail_on(given, request.settings)
     output = given.output
     request = replace(request, command=command_words(request.command))

@@ -14,7 +14,7 @@ import typer
 from dlprof.cli import streams
 from dlprof.errors import UsageError
 from dlprof.runner import options
-from dlprof.runner.options import Option, Several, Switch, read_value
+from dlprof.runner.options import Export, Option, Several, Switch, read_value
 
 SessionFile = Annotated[
     Path,
@@ -35,6 +35,7 @@ COMPARISONS = (
     options.HTML,
     options.MARKDOWN,
     options.JUNIT,
+    options.EXPORT,
     options.GITHUB,
     options.FULL,
 )
@@ -69,6 +70,8 @@ def _parameter(option: Option) -> inspect.Parameter:
         kind = bool | None
     elif isinstance(option.kind, Several):
         kind = list[str] | None
+    elif isinstance(option.kind, Export):
+        kind = tuple[str, str] | None
     declared = typer.Option(
         *option_flags(option),
         metavar=option.metavar,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from dlprof.report.checks import JUnitCase
 
 STDOUT = "-"
-JSON_FORMS = ("--json", "--chrome")
+EXPORTS, TRACE_EXPORTS = ("bmf", "github-benchmark"), ("sarif",)
+"""Formats of ``--export``, of a session and of a trace."""
+EXPORT = "--export"
+JSON_FORMS = ("--json", "--chrome", *(f"{EXPORT} {name}" for name in (*EXPORTS, *TRACE_EXPORTS)))
 FORMS = ("json", "html", "csv", "parquet", "markdown", "junit", "chrome")
 SUMMARY = "GITHUB_STEP_SUMMARY"
 LONGEST_SUMMARY = 250_000
@@ -41,12 +45,19 @@ class Outputs:
     full: bool = False
 
     @classmethod
-    def parse(cls, raw: Mapping[str, Any]) -> Outputs:
-        """Read the outputs among the options of a verb.
+    def parse(cls, raw: Mapping[str, Any], exports: Sequence[str] = EXPORTS) -> Outputs:
+        """Read the outputs among the options of a verb, which can write ``exports``.
 
         Raises :class:`UsageError`, before anything is measured, for a file that cannot be written.
         """
         options = {f"--{form}": raw.get(form) for form in FORMS}
+        if raw.get("export"):
+            name, target = raw["export"]
+            if name not in exports:
+                raise UsageError(f"{EXPORT} {name}: expected {' or '.join(exports)}")
+            if exports == EXPORTS and sys.argv.count(EXPORT) > 1:  # typer would take the last
+                raise UsageError(f"name one {EXPORT}; dlprof report writes others of a session")
+            options[f"{EXPORT} {name}"] = target
         targets = {name: target for name, target in options.items() if target is not None}
         outputs = cls(targets, bool(raw.get("github")), bool(raw.get("full")))
         printed = [*outputs.printed, *["--github"] * outputs.github]
@@ -65,6 +76,11 @@ class Outputs:
                 hint = "--parquet needs pyarrow: pip install 'dlprof[parquet]'"
                 raise UsageError(f"{hint} ({first_line(str(error))})") from None
         return outputs
+
+    @property
+    def export_times(self) -> bool:
+        """Whether times are exported."""
+        return any(f"{EXPORT} {name}" in self.targets for name in EXPORTS)
 
     @property
     def printed(self) -> list[str]:
@@ -126,7 +142,7 @@ def write_session(
 
     ``fail_on`` says which findings fail.
     """
-    from dlprof.report import checks, data_table, html
+    from dlprof.report import checks, data_table, exports, html
     from dlprof.report.session_document import session_document
 
     fails = fail_on.fails if fail_on is not None else lambda _: False
@@ -139,6 +155,8 @@ def write_session(
         "--junit": lambda: [
             checks.junit(f"dlprof {session.command[0]}", checks.checks(session, fails))
         ],
+        "--export bmf": lambda: [exports.bmf(session)],
+        "--export github-benchmark": lambda: [exports.github_benchmark(session)],
     }
     run_checks = [*checks.run_checks(session), *checks.expectation_checks(session)]
     outputs.write(document, texts, document.problems, run_checks)

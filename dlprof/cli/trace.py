@@ -77,6 +77,9 @@ CHROME = Option(
     options.OUTPUT,
     metavar="FILE|-",
 )
+EXPORT = replace(
+    options.EXPORT, help="Write findings for code scanning: sarif.", metavar="sarif FILE|-"
+)
 OUTPUT = replace(options.SESSION, help="Keep the trace here.")
 PYTHON = replace(
     options.PYTHON, help="Run the program in this interpreter; dlprof need not be installed there."
@@ -87,7 +90,7 @@ FEW = 3
 
 @takes(
     *(AS_MODULE, INCLUDE, DEVICE, PYTHON, FAIL_ON),
-    *(options.FULL, OUTPUT, JSON, options.HTML, options.MARKDOWN, CHROME),
+    *(options.FULL, OUTPUT, JSON, options.HTML, options.MARKDOWN, CHROME, EXPORT),
 )
 def trace(
     program: Annotated[
@@ -100,11 +103,11 @@ def trace(
 
     The report goes to stderr: stdout is the program's. Example: dlprof trace train.py --epochs 1
     """
-    from dlprof.cli.outputs import Outputs
+    from dlprof.cli.outputs import TRACE_EXPORTS, Outputs
     from dlprof.report.terminal import render
     from dlprof.runner import trace as tracing
 
-    outputs, words = Outputs.parse(given.raw), given[FAIL_ON]
+    outputs, words = Outputs.parse(given.raw, TRACE_EXPORTS), given[FAIL_ON]
     command = tracing.Program(
         tuple(program),
         as_module=given[AS_MODULE],
@@ -113,7 +116,7 @@ def trace(
         simulated=given[DEVICE] or 0,
         python=given[PYTHON] or sys.executable,
     )
-    own = [option.name for option in (FAIL_ON, INCLUDE, CHROME, options.FULL, options.HTML)]
+    own = [option.name for option in (FAIL_ON, INCLUDE, CHROME, EXPORT, options.FULL, options.HTML)]
     if late := [word for word in program[1:] if word.partition("=")[0] in own]:
         first = f"to use it, write it before {program[0]}"
         complain(f"dlprof: {late[0]} goes to the program; {first}")
@@ -131,13 +134,13 @@ def trace(
 
 def report_trace(path: Path, given: Given) -> None:
     """Print the report of a trace again, or write it in another form."""
-    from dlprof.cli.outputs import Outputs
+    from dlprof.cli.outputs import TRACE_EXPORTS, Outputs
     from dlprof.runner import trace as tracing
 
     unfit = [name for name in ("fail_on", "csv", "parquet", "junit") if given.raw[name]]
     if unfit:
         raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
-    outputs, trace = Outputs.parse(given.raw), tracing.load(path)
+    outputs, trace = Outputs.parse(given.raw, TRACE_EXPORTS), tracing.load(path)
     if not outputs.targets and not outputs.github:
         outputs.print_report(_document(trace, outputs.full, path))
     _write(trace, outputs, path)
@@ -153,12 +156,14 @@ def _write(trace: Trace, outputs: Outputs, path: Path) -> None:
     """Write the forms that are wanted, with all lines. Raises :class:`UsageError`."""
     if not outputs.targets and not outputs.github:
         return
+    from dlprof.report.exports import sarif
     from dlprof.report.trace_document import chrome
     from dlprof.runner import trace as tracing
 
     texts = {
         "--json": lambda: [tracing.text(trace)],
         "--chrome": lambda: [chrome(trace)],
+        "--export sarif": lambda: [sarif(trace)],
     }
     outputs.write(_document(trace, True, path), texts)
 

@@ -87,6 +87,15 @@ class Text:
             raise UsageError(f"{shown(value)}: {error}") from None
 
 
+@dataclass(frozen=True)
+class Export:
+    """A format and a file, two words of the command line."""
+
+    def read(self, value: Any) -> tuple[str, str]:
+        form, file = value
+        return form, file
+
+
 def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
     """Return each value once, in their order."""
     return tuple(dict.fromkeys(values))
@@ -125,7 +134,7 @@ class Several:
         return self.join(found)
 
 
-Kind = Number | Switch | Choice | Text | Several
+Kind = Number | Switch | Choice | Text | Export | Several
 
 
 @dataclass(frozen=True)
@@ -444,6 +453,13 @@ JUNIT = Option(
     OUTPUT,
     metavar="FILE|-",
 )
+EXPORT = Option(
+    "export",
+    Export(),
+    "Write times for a tool that keeps a trend: bmf (Bencher) or github-benchmark.",
+    OUTPUT,
+    metavar="FORMAT FILE|-",
+)
 GITHUB = Option(
     "github",
     Switch(),
@@ -476,7 +492,7 @@ RUN = (
     replace(SURVEY, default=True, meaning="yes, except with --quick and on a simulated device"),
 )
 """Options of ``run`` that decide what is measured."""
-REPORTS = (JSON, HTML, CSV, PARQUET, MARKDOWN, JUNIT, GITHUB)
+REPORTS = (JSON, HTML, CSV, PARQUET, MARKDOWN, JUNIT, EXPORT, GITHUB)
 
 MEASURED = (
     *(*AXES, PLACEMENTS, SETUP),

@@ -92,3 +92,28 @@ def test_a_summary_that_cannot_be_written_is_an_error(tmp_path, sides):
     done = dlprof("gate", *sides, "--github", GITHUB_STEP_SUMMARY=tmp_path / "no" / "s.md")
     assert done.code == 2
     assert "cannot write the summary" in done.sentence()
+
+
+def test_times_of_head_are_exported_by_a_run_and_by_a_comparison(tmp_path, sides):
+    file = tmp_path / "bmf.json"
+    assert replay(*RUN_RECORDED, "--export", "bmf", file).code == 0
+    (times,) = {tuple(metrics) for metrics in json.loads(file.read_text()).values()}
+    assert times == ("latency",)
+    for verb, code in (("compare", 0), ("gate", 1)):
+        done = dlprof(verb, *sides, "--export", "github-benchmark", "-")
+        assert done.code == code
+        head = {entry["name"].split()[1]: entry["value"] for entry in json.loads(done.out)}
+        medians = {r["case"]["import"]: r["ready_time"] for r in content(sides[1])["results"]}
+        assert head["dlpack->c"] == round(medians["c"]["median_ns"], 1)
+
+
+def test_an_export_that_could_not_be_right_is_refused_before_anything_is_measured(tmp_path, sides):
+    for words, sentence in (
+        (("--export", "sarif", "f"), "--export sarif: expected bmf or github-benchmark"),
+        (("--export", "bmf", "f", "--export", "bmf", "g"), "name one --export"),
+        (("--export", "bmf", tmp_path), "Is a directory"),
+    ):
+        for verb in (RUN_RECORDED, ("compare", *sides)):
+            done = replay(*verb, *words)
+            assert done.code == 2
+            assert sentence in done.sentence()

@@ -82,7 +82,7 @@ _GitLab.add_constructor(
 def workflows() -> tuple[dict, dict]:
     """Return the GitHub workflow and the GitLab file in docs/ci.md."""
     page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
-    github, gitlab = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    github, gitlab, *_ = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     # yaml.load is safe with this loader: it creates no objects.
     return yaml.safe_load(github), yaml.load(gitlab, _GitLab)
 
