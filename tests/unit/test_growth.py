@@ -80,6 +80,18 @@ def test_a_cache_that_fills_for_some_runs_is_not_retained():
     assert not growth.is_retained(grown(fills))
 
 
+def test_an_object_at_every_second_call_may_be_a_cache_that_fills():
+    kept, calls = [], itertools.count()
+
+    def fills():
+        if next(calls) % 2 == 0:
+            kept.append(object())
+
+    found = grown(fills)
+    assert not growth.is_retained(found)
+    assert growth.has_grown(found)
+
+
 def test_slow_calls_are_counted_in_shorter_runs(clock):
     def call():
         clock.now += 0.04

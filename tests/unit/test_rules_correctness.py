@@ -96,7 +96,7 @@ def kept(**per_conversion):
         ({"objects": 2.0, "references": 1.0}, "error", "1 reference to x, 2 blocks"),
         ({"objects": 2.0}, "warning", "2 blocks of Python's memory"),
         ({"bytes": 16456.0, "size_bytes": 16384}, "error", "16.07 KiB of an array of 16 KiB"),
-        ({"bytes": 21657.0, "objects": 0.36}, "error", "at some conversions: 0.36 blocks"),
+        ({"bytes": 21657.0, "objects": 0.36}, "error", "at some conversions: 21.15 KiB"),
         ({"references": 0.07}, "error", ": 0.07 references to x on average."),
         ({"descriptors": 1.0, "bytes": 9.0}, "error", "file descriptors behind at every conv"),
         ({"bytes": 16384.0, "per_source": True}, "error", "at the first conversion of each array"),
