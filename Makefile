@@ -79,6 +79,7 @@ check: lint types test
 
 options: $(VENV)/.installed
 	$(BIN)/dlprof list options > docs/options.md
+	for name in session trace; do $(BIN)/dlprof list --schema $$name > docs/schema/$$name.json; done
 
 docs: $(VENV)/.developing
 	$(BIN)/sphinx-build --fail-on-warning --keep-going docs docs/_build/html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import time
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from dlprof.errors import SessionError, UsageError
 from dlprof.runner import files, options, pairing
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, inspect_interpreter
-from dlprof.runner.options import Option
+from dlprof.runner.options import Choice, Option
 from dlprof.runner.pairing import Path
 from dlprof.runner.quantity import duration_text
 from dlprof.text.clean import clean, first_line
@@ -29,8 +30,16 @@ SUBJECT = typer.Argument(
     show_default=False,
 )
 
+SCHEMA = Option(
+    "schema",
+    Choice(("session", "trace")),
+    "Print the JSON schema of what --json writes.",
+    options.OUTPUT,
+    metavar="session|trace",
+)
 
-@takes(options.DEVICES, *options.INTERPRETER)
+
+@takes(options.DEVICES, *options.INTERPRETER, SCHEMA)
 def list_(
     subject: Annotated[str, SUBJECT] = "frameworks",
     producer: Annotated[str | None, typer.Argument(help="Owns the array.")] = None,
@@ -42,6 +51,9 @@ def list_(
 
     Example: dlprof list paths torch jax
     """
+    if given[SCHEMA]:
+        say(json_schema(given[SCHEMA]), is_json=True)
+        return
     if subject not in SUBJECTS:
         raise UsageError(f"cannot list {subject!r}: expected {', '.join(SUBJECTS)}")
     if subject == "paths":
@@ -127,6 +139,18 @@ def page() -> str:
         for option in sorted(panel_options, key=lambda option: order.index(option.key)):
             lines.append(_row(option, verbs[option]))
     return "\n".join(lines) + "\n"
+
+
+def json_schema(name: str) -> str:
+    """Return the JSON schema of a session or a trace, for docs/schema."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    from dlprof.runner.session import Session
+    from dlprof.runner.trace import Trace
+
+    model = Session if name == "session" else Trace
+    content = {"$schema": GenerateJsonSchema.schema_dialect, **model.model_json_schema()}
+    return json.dumps(content, indent=1) + "\n"
 
 
 def _row(option: Option, verbs: Sequence[str]) -> str:

@@ -3,8 +3,9 @@
 import json
 from xml.etree import ElementTree as ET
 
+import jsonschema
 from builders import make_result
-from command_line import RUN_RECORDED, content, dlprof, replay
+from command_line import RUN_RECORDED, content, dlprof, process, replay
 from comparison_builders import suite
 from repro_builders import finding_of, with_case
 
@@ -30,6 +31,19 @@ def test_a_page_is_written_beside_the_report_or_printed_in_its_place(tmp_path):
     assert "are kept" not in printed.err
     assert printed.out.startswith(PAGE)
     assert printed.out.endswith("</html>\n")
+
+
+def test_json_keeps_to_the_schema_that_dlprof_prints(tmp_path):
+    (tmp_path / "a.py").write_text("import numpy, torch\ntorch.tensor(numpy.ones(3))\n")
+    session = replay(*RUN_RECORDED, "--json", "-").out
+    assert process("trace", "--json", tmp_path / "trace.json", tmp_path / "a.py").code == 0
+    trace = (tmp_path / "trace.json").read_text(encoding="utf-8")
+    for name, text in (("session", session), ("trace", trace)):
+        schema = json.loads(dlprof("list", "--schema", name).out)
+        check = jsonschema.validators.validator_for(schema)(schema)
+        check.check_schema(schema)
+        assert [*check.iter_errors(json.loads(text))] == []
+        assert [*check.iter_errors({})]
 
 
 # For a pipeline

@@ -1,5 +1,6 @@
 """Options: each has one name, default and check on the command line, in a file and in Python."""
 
+import json
 import math
 import sys
 from contextlib import suppress
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scenario_builders import make_scenario
 
 from dlprof import api
-from dlprof.cli.listing import page
+from dlprof.cli.listing import json_schema, page
 from dlprof.errors import UsageError
 from dlprof.runner.axes import parse_shape, parse_shapes, shape_text
 from dlprof.runner.options import MEASURED, OPTIONS, RUN, read, settle
@@ -128,6 +129,12 @@ def test_an_unknown_option_is_a_type_error_with_the_nearest_name():
 
 def test_the_page_of_options_is_current():
     assert (DOCS / "options.md").read_text(encoding="utf-8") == page()
+
+
+@pytest.mark.parametrize("name", ["session", "trace"])
+def test_the_schemas_of_the_documents_are_current(name):
+    kept = (DOCS / "schema" / f"{name}.json").read_text(encoding="utf-8")
+    assert json.loads(kept) == json.loads(json_schema(name)), "make options"
 
 
 @given(st.lists(st.integers(min_value=0, max_value=2**20), max_size=32))
