@@ -116,6 +116,7 @@ FLAGS: Mapping[str, str] = {
     "unaligned": "contiguous, one byte off a multiple of its item size",
     "structured": "contiguous, elements of one named field",
     "datetime": "contiguous, points in time by the millisecond",
+    "number": "a scalar object such as numpy.float32(1), and no array; its shape is scalar",
     "requires-grad": "contiguous, recorded for gradients",
     "conjugated": "a conjugate that is not computed yet; complex",
     "negated": "a negative that is not computed yet",

@@ -11,12 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 FLAGS = {1: "read_only", 2: "is_copied", 4: "subbyte_padded"}
-DEVICES = {1: "cpu", 2: "cuda", 3: "cuda_host", 10: "rocm", 13: "cuda_managed", 14: "oneapi"}
-# In the order of their numbers. The names of the last eight are whole, without their bits.
+_DEVICES = (
+    *("", "cpu", "cuda", "cuda_host", "opencl", "", "", "vulkan", "metal", "vpi", "rocm"),
+    *("rocm_host", "ext_dev", "cuda_managed", "oneapi", "webgpu", "hexagon", "maia", "trainium"),
+    *("tpu", "tpu_host", "ascend"),  # not released yet: dlpack#188 and after
+)
+DEVICES = {number: name for number, name in enumerate(_DEVICES) if name}
+# In the order of their numbers. The names from float8 on are whole, without their bits.
 CODES = (
     *("int", "uint", "float", "opaque", "bfloat", "complex", "bool"),
     *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz"),
     *("float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+    *("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"),
 )
 
 
@@ -133,5 +139,5 @@ def read(capsule: object) -> Contents | None:
 
 def _dtype(code: int, bits: int, lanes: int) -> str:
     kind = CODES[code] if code < len(CODES) else f"code{code}_"
-    name = kind if kind == "bool" or kind.startswith("float8") else f"{kind}{bits}"
+    name = kind if kind == "bool" or "_e" in kind else f"{kind}{bits}"
     return name if lanes == 1 else f"{name}x{lanes}"

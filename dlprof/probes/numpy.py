@@ -52,7 +52,7 @@ class NumPy(Probe):
     setup = "import numpy"
     devices = CPU
     flags: ClassVar[tuple[str, ...]] = (
-        *("swapped", "masked", "unaligned", "structured", "datetime"),
+        *("swapped", "masked", "unaligned", "structured", "datetime", "number"),
     )
     array_type = "numpy.ndarray"
     settings = {  # noqa: RUF012 - as the contract has it
@@ -103,6 +103,8 @@ class NumPy(Probe):
         if spec.dtype in BITS:
             raise Unsupported(f"NumPy has no dtype {spec.dtype} (ml_dtypes adds it)")
         check_layout(spec)
+        if spec.layout == "number" and spec.shape:
+            raise Unsupported("a scalar object has no axes: it needs --shape scalar")
         if spec.layout in ("aligned", "sliced"):
             return placed(spec)
         if spec.corners or spec.layout in self.flags:
@@ -181,6 +183,8 @@ def on_aligned_memory(spec: ArraySpec) -> str:
             text += f"\nx = x.view([('value', '{spec.dtype}')])"
         case "datetime":
             text += "\nx = x.view('datetime64[ms]')"
+        case "number":
+            text += "\nx = x[()]"
     return text
 
 

@@ -6,7 +6,7 @@ look at small arrays costs little next to the times of one large array.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ SHAPES = ((), (1,), (0,), (0, 3), (1, 1, 7), (1024,), (1025,), (2, 3, 2, 3, 2), 
 """A scalar, one element, none, none in one of two axes, axes of length one, a power of two and
 one above, five axes, and a long axis."""
 CROSSED_SHAPES = (((), "int64"), ((3, 0), "float64"))
+FLAGGED_SHAPES: Mapping[str, tuple[int, ...]] = {"number": ()}
 CUBE = (2, 3, 4)
 """In column-major order, as the transpose of an array of three axes is."""
 
@@ -48,7 +49,10 @@ def arrays(flags: Iterable[str], device: str) -> Iterator[ArraySpec]:
         ((SHAPE, dtype, plain) for dtype in sorted(DTYPES, key=lambda dtype: dtype != "float32")),
         ((SHAPE, "float32", layout) for layout in layouts),
         ((SHAPE, dtype, "sliced") for dtype in ONE_ELEMENT_OFF),
-        ((SHAPE, FLAGGED_DTYPES.get(flag, "float32"), flag) for flag in flags),
+        (
+            (FLAGGED_SHAPES.get(flag, SHAPE), FLAGGED_DTYPES.get(flag, "float32"), flag)
+            for flag in flags
+        ),
         ((shape, "float32", plain) for shape in SHAPES),
         ((shape, dtype, plain) for shape, dtype in CROSSED_SHAPES),
         [(CUBE, "float32", "F")],
@@ -77,6 +81,8 @@ def is_plainest(case: Case) -> bool:
 
 
 def survey_label(case: CaseRecord) -> Label:
+    if case.layout in FLAGGED_SHAPES:
+        return Label("layouts", case.layout)
     if case.shape != SHAPE:
         dtype = case.dtype if (case.shape, case.dtype) in CROSSED_SHAPES else ""
         detail = case.layout if case.shape == CUBE else dtype

@@ -70,3 +70,11 @@ def test_reading_does_not_consume_and_a_consumed_capsule_is_none(version):
 )
 def test_anything_but_an_unconsumed_dlpack_capsule_is_none(thing):
     assert capsule.read(thing) is None
+
+
+@pytest.mark.parametrize(("code", "name"), [(3, "cuda_host"), (18, "trainium"), (19, "tpu")])
+def test_a_capsule_names_each_device_of_the_standard(code, name):
+    handed = numpy.zeros(3).__dlpack__()
+    pointer = capsule.capsule_pointer(handed, b"dltensor")
+    capsule.Managed.from_address(pointer).tensor.device_type = code
+    assert capsule.read(handed).device == f"{name}:0"

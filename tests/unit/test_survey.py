@@ -10,6 +10,7 @@ from dlprof.compare.verdicts import Criteria
 from dlprof.errors import Unmeasured
 from dlprof.judge import find
 from dlprof.probes.base import DTYPES, corners
+from dlprof.probes.numpy import NumPy
 from dlprof.report import survey
 from dlprof.report.checks import SURVEY, check_measured, checks
 from dlprof.runner.survey import arrays
@@ -59,6 +60,12 @@ class TestArrays:
         found = [spec.layout for spec in arrays(("masked",), "cpu")]
         assert found.count("masked") == 1
         assert "masked" not in [spec.layout for spec in arrays((), "cpu")]
+
+    def test_one_of_the_arrays_of_numpy_is_a_scalar_object(self):
+        (spec,) = (spec for spec in arrays(NumPy.flags, "cpu") if spec.layout == "number")
+        names = {"numpy": numpy}
+        exec(NumPy().create(spec), names)
+        assert type(names["x"]) is numpy.float32
 
     def test_the_address_of_every_plain_array_is_chosen_on_the_host(self):
         assert "C" not in {spec.layout for spec in arrays((), "cpu")}
