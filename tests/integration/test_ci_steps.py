@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from command_line import PROBE_FILES
-from pipelines import JOB, ROOT, run_page_job, run_workflow, this_dlprof
+from pipelines import JOB, ROOT, run_action, run_page_job, run_workflow, this_dlprof
 
 from dlprof.measuring.scenario import read
 
@@ -71,6 +71,24 @@ def test_the_job_of_the_page_passes_equal_code_and_fails_a_copy(project, planted
     assert ran.code == planted, ran.err
     assert all((project / name).is_file() for name in JOB["artifacts"]["paths"])
     assert failures(project / JOB["artifacts"]["reports"]["junit"]) == planted
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "code"),
+    [
+        ("run", "numpy numpy --quick --shape 4", 0),
+        ("survey", "numpy numpy --path numpy.asarray(x)", 0),
+        ("conformance", "numpy", 0),
+        ("trace", "--fail-on copy a.py", 1),
+    ],
+)
+def test_each_command_of_the_action_runs_and_adds_a_summary(tmp_path, command, words, code):
+    (tmp_path / "a.py").write_text("import numpy, torch\ntorch.tensor(numpy.ones(3))\n")
+    (tmp_path / "bin").mkdir()
+    inputs = {"command": command, "arguments": words, "dlprof": str(this_dlprof(tmp_path / "bin"))}
+    ran = run_action(inputs, tmp_path)
+    assert (ran.code, ran.output) == (code, f"exit-code={code}\n"), ran.err
+    assert ran.summary.startswith("## "), ran.summary
 
 
 def test_the_scenario_of_the_page_can_be_read(tmp_path):

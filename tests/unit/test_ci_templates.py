@@ -107,6 +107,25 @@ def test_no_input_becomes_part_of_a_script(tmp_path, evil, runner):
     assert not (tmp_path / "pwned").exists()
 
 
+@pytest.mark.parametrize("command", ["run", "survey", "trace", "conformance"])
+def test_another_command_gets_its_arguments_and_the_interpreter_to_measure(tmp_path, command):
+    given = {"command": command, "arguments": "torch  numpy --shape 4*", "head-python": "a b"}
+    assert run("action", given, tmp_path).code == 0
+    verb, *words = recorded(tmp_path)
+    assert (verb, words[-4:]) == (command, ["torch", "numpy", "--shape", "4*"])
+    assert "--python=a b" in words
+    assert any(word == "--github" or word.startswith("--markdown=") for word in words)
+
+
+@pytest.mark.parametrize("evil", [*EVIL, ""], ids=range(len(EVIL) + 1))
+def test_a_command_that_the_action_does_not_have_is_refused(tmp_path, evil):
+    ran = run("action", {"command": evil}, tmp_path)
+    assert (ran.code, ran.output) == (2, "exit-code=2\n")
+    assert ran.out.startswith("::error title=dlprof::")
+    assert len(ran.out.splitlines()) == 1
+    assert not (tmp_path / "words").exists()
+
+
 @pytest.fixture
 def interpreter(tmp_path):
     """A command in place of Python that records its arguments and creates a venv."""
