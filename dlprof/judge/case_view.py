@@ -10,6 +10,7 @@ from typing import Any, cast
 from dlprof.judge import thresholds
 from dlprof.probes.base import ANY_DEVICE, DTYPES
 from dlprof.protocol.messages import DIAGNOSIS, SAME
+from dlprof.runner.axes import shape_text
 from dlprof.runner.evidence import (
     Alignment,
     Changed,
@@ -291,8 +292,6 @@ class CaseView:
     @cached_property
     def changed(self) -> Changed:
         """The parts of the array that did not survive."""
-        if not self.is_wrong:
-            return Changed()
         wrong = [evidence for word, evidence in all_looks(self.result.values) if word == "wrong"]
         return (wrong[0].changed if wrong else None) or Changed()
 
@@ -300,7 +299,23 @@ class CaseView:
     def is_wrong(self) -> bool:
         """Whether a part of the array did not survive in some process."""
         values = self.result.values
-        return values is not None and values.saw("wrong")
+        return values is not None and values.saw("wrong") and not self.recasts
+
+    @property
+    def recasts(self) -> bool:
+        """Whether a user's own statement makes another dtype or shape, as ``x.T`` does."""
+        kinds = {*self.changed.kinds}
+        if "shape" not in kinds and "dtype" in kinds:
+            kinds.discard("values")  # the new dtype may not hold them
+        return self.result.case.is_statement and bool(kinds) and kinds <= {"dtype", "shape"}
+
+    @property
+    def recast_text(self) -> str:
+        """Return ``to float32``, or ``to shape 700x500``, for a statement that recasts."""
+        changed = self.changed if self.recasts else Changed()
+        words = [*(changed.dtype or ())[1:]]
+        words += [f"shape {shape_text(shape)}" for shape in (changed.shape or ())[1:]]
+        return " and ".join(f"to {word}" for word in words)
 
     @property
     def is_right(self) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 from dlprof.errors import NoReproducer
@@ -16,6 +17,8 @@ from dlprof.judge.rule import (
     SAME_DEVICE,
     SAME_ORDER,
     Rule,
+    Severities,
+    Severity,
     copy_advice,
     finding,
     quoted_function,
@@ -43,11 +46,19 @@ def show_dtype_changed(subject: Subject) -> Effect:
     return subject.shown(f"makes {after} of {before}", DTYPE)
 
 
+RECAST: Severities = MappingProxyType({"info": "for a statement of your own", "error": ""})
+"""Whoever writes ``x.float()`` or ``x.T`` knows that it makes another dtype or shape."""
+
+
+def _severity(group: Sequence[CaseView]) -> Severity:
+    return "info" if all(case.recasts for case in group) else "error"
+
+
 @partial(
     Rule,
     "DLP007",
     "dtype-changed",
-    "error",
+    RECAST,
     "The result has the dtype of its source.",
     show_dtype_changed,
     source=SAME_DATA,
@@ -78,6 +89,7 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
             _count_text(group[0].changed.values),
             brief=first.narrows_why if first.narrows_to == after else "",
             advice=replacements(cases, group, "keeps the dtype", none=NONE_INSTEAD),
+            severity=_severity(group),
             look=WRONG,
         )
 
@@ -200,7 +212,7 @@ def _symptom(case: CaseView) -> str:
     Values that a narrower dtype cannot hold are the dtype's fault.
     """
     kinds = [kind for kind in (*SIDE_EFFECTS, "shape") if kind in case.changed.kinds]
-    if kinds or not case.is_wrong:
+    if kinds or not case.is_wrong:  # also a shape that the user's own statement makes
         return (*kinds, "")[0]
     return "" if "dtype" in case.changed.kinds else "values"
 
@@ -209,7 +221,7 @@ def _symptom(case: CaseView) -> str:
     Rule,
     "DLP008",
     "wrong-values",
-    "error",
+    RECAST,
     "The result has the shape and the values of its source. A conversion changes neither its"
     " source nor earlier results.",
     show_wrong_values,
@@ -232,7 +244,8 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
             numbers = _count_text(getattr(changed, kind))
         elif changed.shape:
             before, after = map(shape_text, changed.shape)
-            does, numbers = "a result of the wrong shape", f"shape {after} instead of {before}"
+            which = "another" if group[0].recasts else "the wrong"
+            does, numbers = f"a result of {which} shape", f"shape {after} instead of {before}"
         yield finding(
             group,
             verb,
@@ -240,6 +253,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
             numbers,
             brief=_cause(group[0]),
             advice=replacements(cases, group, "gives the right result", none=NONE_INSTEAD),
+            severity=_severity(group),
             look=WRONG,
         )
 

@@ -175,7 +175,8 @@ def _sentence(path: JudgedPath) -> Answer:
     moved = f" from {' to '.join(devices)}" if devices else ""
     size = size_text(path.case.size_bytes)
     copied = {"view": "nothing copied", "copy": f"{size} copied{moved}"}
-    parts = (path.brief_time, copied.get(path.result, ""), path.unknown_reason)
+    amount = " ".join(filter(None, (copied.get(path.result, ""), path.case.recast_text)))
+    parts = (path.brief_time, amount, path.unknown_reason)
     details = ", ".join(filter(None, parts)).rstrip(".")
     claim = f"{path.code} {WORDS.get(path.result, 'may be a view or a copy')}"
     sentence = f"{claim}: {details}." if details else f"{claim}."

@@ -16,6 +16,7 @@ from rule_builders import (
     path,
     rules,
     verdict,
+    wrong,
 )
 from test_sentences import SAID, faults
 
@@ -50,7 +51,10 @@ UNLOCKED = verdict("ok", writable={"source": False, "result": True})
 SEALED = verdict("ok", writable={"source": False, "result": False})
 OF_DEVICE, ON_DEVICE = owned("copy", "cuda"), owned("view", "cuda")
 DIRECT = {"device": "cuda", "protocol": "dlpack"}
+STATEMENT = {"import": "statement"}
 ALONE = [
+    [path("x.float()", case=STATEMENT, values=wrong(dtype=["float16", "float32"]))],
+    [path("x.T", case=STATEMENT, values=wrong(shape=[[2, 3], [3, 2]]))],
     [path("wait(x)", ordering=ordered("host-sync"))],
     [path("leak(x)", lifetime=verdict("retained", objects_per_conversion=1.0))],
     [path("write(x)", values=UNLOCKED), path("keep(x)", values=SEALED)],

@@ -7,6 +7,7 @@ from rule_builders import died, found, lost, path, rules, verdict, wrong
 VALUES = {"different": 3, "of": 16}
 NARROWED = wrong(dtype=["float64", "float32"], values=VALUES)
 RIGHT = path("right(x)")
+RULES = "DLP007", "DLP008"
 
 
 def test_a_changed_dtype_is_an_error_that_names_the_loss():
@@ -31,6 +32,21 @@ def test_a_wrong_result_is_an_error_that_names_the_change(changed, words):
     assert finding.severity == "error"
     assert words in finding.summary
     assert finding.advice.startswith("right(x)")
+
+
+@pytest.mark.parametrize(
+    ("changed", "severity"),
+    [
+        ({"dtype": ["float64", "float32"], "values": VALUES}, "info"),
+        ({"shape": [[4, 5], [5, 4]]}, "info"),
+        ({"dtype": ["int8", "int16"], "shape": [[4], [2]]}, "info"),
+        ({"values": VALUES}, "error"),
+        ({"dtype": ["float64", "float32"], "source": VALUES}, "error"),
+    ],
+)
+def test_a_statement_may_make_another_dtype_or_shape_and_no_other_values(changed, severity):
+    case = path("x.T", case={"import": "statement"}, values=wrong(**changed))
+    assert {finding.severity for rule in RULES for finding in found(rule, case)} == {severity}
 
 
 LOST_FLAG = {"source": False, "result": True}
