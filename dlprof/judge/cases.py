@@ -151,10 +151,17 @@ class Cases:
 
     @cached_property
     def _sound(self) -> dict[tuple[Any, ...], list[CaseView]]:
-        """Cases of each array that may be advised if the result is waited for, cheapest first."""
+        """Cases of each array that may be advised if the result is waited for.
+
+        The order is that of the first lines of a report: safe, with a certain time, cheapest.
+        """
+
+        def rank(case: CaseView) -> tuple[bool, bool, float]:
+            is_disturbed = case.ready is not None and case.ready.is_disturbed
+            return self.safety(case).level == "right", is_disturbed, case.cost_ns
+
         return grouped(
-            sorted(filter(self._is_sound, self.cases), key=lambda case: case.cost_ns),
-            lambda case: case.array,
+            sorted(filter(self._is_sound, self.cases), key=rank), lambda case: case.array
         )
 
     def safety(self, case: CaseView) -> Safety:

@@ -57,6 +57,15 @@ def test_the_fastest_safe_view_and_copy_are_the_answer():
     assert found["fastest safe copy"].code == "copy(x)"
 
 
+@pytest.mark.parametrize("worse", [{"lifetime": None}, {"ready": disturbed(1 * US)}])
+def test_an_advice_names_the_path_that_the_first_lines_name(worse):
+    unasked = copy(case={"promise": None})
+    found = document(unasked, view(), view("worse(x)", **{"ready": 1 * US, **worse}))
+    assert answers(found)["fastest safe view"].code == "view(x)"
+    (advice,) = [problem.advice for problem in found.problems if problem.rule == "DLP004"]
+    assert "view(x) is a view" in advice[0]
+
+
 def test_a_retained_copy_has_the_time_of_a_new_array():
     kept = copy("kept(x)", 10 * US, fresh_source=verdict("kept", new_ns=900 * US))
     found = document(view(), copy(), kept)
