@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 
 from dlprof.cli.options import Given, takes
-from dlprof.cli.streams import say
 from dlprof.errors import FindingsFailed, Unsure, UsageError
-from dlprof.runner import options
+from dlprof.runner import files, options
 from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.options import Option, Several, Text
 from dlprof.runner.progress import Bar
@@ -40,9 +39,13 @@ REPRO = Option(
     options.OUTPUT,
     metavar="CHECK",
 )
+OUTPUT = replace(options.SESSION, help="Keep the verdicts here as JSON, or the script of --repro.")
 
 
-@takes(*options.INTERPRETER, FAIL_ON, REPRO, options.FULL, JSON, options.HTML, options.MARKDOWN)
+@takes(
+    *(*options.INTERPRETER, FAIL_ON, REPRO, options.FULL),
+    *(OUTPUT, JSON, options.HTML, options.MARKDOWN),
+)
 def conformance(
     framework: Annotated[str, typer.Argument(help="The framework, such as torch.")],
     *,
@@ -52,14 +55,16 @@ def conformance(
 
     Example: dlprof conformance numpy
     """
-    from dlprof.cli.outputs import Outputs
+    from dlprof.cli.outputs import Outputs, deliver
     from dlprof.conformance import CHECKS
     from dlprof.conformance.check import SEVERITIES
     from dlprof.report import check_document as reports
     from dlprof.runner import conformance as runner
 
     outputs = Outputs.parse(given.raw)
-    severities, repro = given[FAIL_ON], given[REPRO]
+    severities, repro, output = given[FAIL_ON], given[REPRO], given.output
+    if output is not None:
+        files.check_writable(output)
     if repro is not None and repro not in CHECKS:
         hint = nearest(repro, CHECKS, cutoff=0.0)
         raise UsageError(f"--repro {repro}: there is no such check; {hint}")
@@ -67,7 +72,7 @@ def conformance(
     catalog = inspect_interpreter(values["python"], values["probes"])
     probe = catalog.installed(framework)
     if repro is not None:
-        say(runner.script(catalog, probe, CHECKS[repro]))
+        deliver(runner.script(catalog, probe, CHECKS[repro]), output)
         return
     with Bar(f"checking {probe.name}") as bar:
         bar.start(len(CHECKS))
@@ -77,6 +82,8 @@ def conformance(
     document = reports.conformance_document(measured)
     outputs.print_report(document)
     outputs.write(document, {"--json": lambda: [reports.as_json(measured)]})
+    if output is not None:
+        deliver(reports.as_json(measured), output)
     if not severities:
         return
     least = max(severities, key=SEVERITIES.index)

@@ -135,5 +135,5 @@ class Given:
         """The file or folder of ``-o``. Raises :class:`UsageError` if its name is unfit."""
         name = self.raw[options.SESSION.key]
         if name in ("", "-"):
-            raise UsageError(f"-o {name!r} is no file: name one; --json - prints a session")
+            raise UsageError(f"-o {name!r} is no file: name one, or leave it out")
         return None if name is None else Path(name)

@@ -132,6 +132,16 @@ class Outputs:
             _summarize(f"{markdown.render(document)}\n")
 
 
+def deliver(text: str, path: Path | None) -> None:
+    """Write the text of a verb to the file of ``-o``; print it without one."""
+    if path is None:
+        say(text)
+        return
+    Outputs({"--output": str(path)}).check_no_session("--output")
+    with files.atomic(path) as file:
+        file.write(text)
+
+
 def write_session(
     outputs: Outputs,
     session: Session,

@@ -10,7 +10,7 @@ import typer
 from dlprof.cli.options import Given, SessionFile, takes
 from dlprof.cli.streams import complain, say
 from dlprof.errors import UsageError
-from dlprof.runner import options
+from dlprof.runner import files, options
 from dlprof.runner.options import Option, Switch
 from dlprof.text.clean import clean
 
@@ -31,9 +31,10 @@ SCRIPT = Option(
     options.OUTPUT,
     default=False,
 )
+OUTPUT = replace(options.SESSION, help="Write the ticket or the reproducer here.")
 
 
-@takes(RUN, SCRIPT, replace(options.PYTHON, help="Run it in this interpreter."))
+@takes(RUN, SCRIPT, replace(options.PYTHON, help="Run it in this interpreter."), OUTPUT)
 def ticket(
     session: SessionFile,
     finding: Annotated[
@@ -44,25 +45,28 @@ def ticket(
     given: Given,
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and its output."""
+    from dlprof.cli.outputs import deliver
     from dlprof.measuring.judged import load
     from dlprof.ticket.reproducer import reproducer
     from dlprof.ticket.ticket import written
 
     if given[SCRIPT] and given[RUN]:
         raise UsageError("--script only prints the reproducer: leave out --run")
+    if given.output is not None:
+        files.check_writable(given.output)
     found = load(session)
     if not found.findings and finding is None:
         say("There are no findings in this session.\n")
         return
     chosen = _choose(found, finding)
     if given[SCRIPT]:
-        say(reproducer(found, chosen).text)
+        deliver(reproducer(found, chosen).text, given.output)
         return
     # Never the interpreter that the session names: the file may come from a stranger.
     interpreter = given.settled()["python"] if given[RUN] else None
     running = f"running the reproducer in {interpreter}"
     complain(running if interpreter else "not run: read the reproducer, then add --run")
-    say(written(found, chosen, interpreter))
+    deliver(written(found, chosen, interpreter), given.output)
     complain("read the ticket before you paste it")
 
 

@@ -58,9 +58,12 @@ def test_a_crash_costs_one_check_and_fails_where_that_is_asked(monkeypatch):
     assert len(json.loads(done.out)["checks"]) == len(CHECKS)
 
 
-def test_a_framework_that_follows_the_standards_violates_nothing_and_the_answer_comes_first():
-    done = dlprof(*PLAIN, "--fail-on", "may")
+def test_a_framework_that_follows_the_standards_violates_nothing(
+    tmp_path,
+):
+    done = dlprof(*PLAIN, "--fail-on", "may", "-o", tmp_path / "verdicts.json")
     assert done.code == 0
+    assert len(json.loads((tmp_path / "verdicts.json").read_text())["checks"]) == len(CHECKS)
     assert "plain violates no clause" in done.out.splitlines()[2]
     assert "violated" not in done.out
 

@@ -36,7 +36,7 @@ def changed(session, tmp_path):
 
 def test_a_reproducer_shows_its_finding_without_dlprof(session, tmp_path):
     script = tmp_path / "repro.py"
-    script.write_text(dlprof("ticket", session, "1", "--script").out)
+    assert dlprof("ticket", session, "1", "--script", "-o", script).out == ""
     for name in ("DLP018", "promise-broken"):
         assert dlprof("ticket", session, name, "--script").out == script.read_text()
     done = subprocess.run(
@@ -44,6 +44,12 @@ def test_a_reproducer_shows_its_finding_without_dlprof(session, tmp_path):
     )
     assert done.returncode == 1, done.stderr
     assert done.stdout.endswith("the problem is there\n")
+
+
+def test_a_ticket_never_replaces_its_session(session):
+    run = dlprof("ticket", session, "-o", session)
+    assert (run.code, run.out) == (2, "")
+    assert "a session is in it" in run.err
 
 
 @pytest.mark.parametrize("finding", ["0", "99", "DLP003", "nonsense"])
