@@ -212,7 +212,8 @@ class CaseView:
         if evidence is None:
             return False
         died_otherwise = evidence.lost is not None and not evidence.lost.is_of_bad_memory
-        changed = evidence.source_after_drop not in (None, SAME)
+        states = evidence.source_after_drop, evidence.other_after_drop
+        changed = not {*states} <= {None, SAME}
         return changed or evidence.changed_after_drop is True or not died_otherwise
 
     @property

@@ -155,6 +155,26 @@ print(wrong, "values of z are not those that were written to x")
 return wrong > 0
 """,
     ),
+    "in_thread": SideEffect(
+        ("gives other values in another thread", "give other values in another thread"),
+        """
+from threading import Thread
+<create>
+<convert of y>
+before, found = <values of y>, []
+def convert():
+    <convert of z>
+    found.append(<values of z>)
+
+thread = Thread(target=convert)
+thread.start()
+thread.join()
+after = found[0]
+wrong = <differing>
+print(wrong, "values differ from those of a result of this thread")
+return wrong > 0
+""",
+    ),
     "unfinished": SideEffect(
         ("returns before its values are there", "return before their values are there"),
         """

@@ -17,6 +17,7 @@ from dlprof.protocol.messages import SAME
 from dlprof.runner.evidence import LeftBehind, Lifetime
 from dlprof.runner.quantity import size_text
 from dlprof.runner.session import FindingRecord, Result
+from dlprof.text.source import plain
 
 BYTES = "bytes_per_conversion"
 OBJECTS = "objects_per_conversion"
@@ -233,9 +234,10 @@ def changes(event, held):
     <hold>
     <convert of y>
     before = <kept_values>
-    if held is not None:
+    if held is None:
+        <release>
+    else:
         held.append(<dropped>)
-    del <dropped>
     gc.collect()
     sleep(<later>)  # it may be released late
     others = []  # arrays that may be given the memory of <dropped>
@@ -266,16 +268,18 @@ def show_dangling(subject: Subject) -> Effect:
     """The result, or the source, reads memory that belongs to another array."""
     evidence = _evidence(subject.result)
     subject = subject.with_array(evidence)
-    is_source = evidence.is_source_lost
-    kept, dropped = ("x", "y") if is_source else ("y", "x")
+    is_source, is_other = evidence.is_source_lost, evidence.is_other_lost
+    kept, dropped = ("z" if is_other else "x", "y") if is_source or is_other else ("y", "x")
+    hold = subject.filled("source = x\n<convert of z>") if is_other else "source = x"
     fill = subject.idiom("write", "x") if subject.writable else ""
     if not (fill or subject.has("use", "x")):
         raise NoReproducer("its arrays cannot be written, and others hold the same values")
     child = subject.filled(
         READ_AFTER_DROP,
         create=subject.recreate(evidence),
-        hold="source = x" if is_source else "",
+        hold=hold if dropped == "y" else "",
         restore="x = source" if is_source else "",
+        release=plain(evidence.release) if evidence.release else f"del {dropped}",
         later=f"{LATER_S:g}",
         kept=kept,
         dropped=dropped,
@@ -283,7 +287,9 @@ def show_dangling(subject: Subject) -> Effect:
         fill=fill,
         other="x" if fill else subject.idiom("use", "x"),
     )
-    does = "destroys x when its result is dropped" if is_source else "does not keep x alive"
+    lost = "its other results" if is_other else "x"
+    does = f"destroys {lost} when its result is dropped"
+    does = does if dropped == "y" else "does not keep x alive"
     return child_effect(does, subject, child)
 
 
@@ -303,15 +309,17 @@ def show_dangling(subject: Subject) -> Effect:
 def dangling(cases: Cases) -> Iterator[FindingRecord]:
     """The memory of the result is gone with its source, or the other way round."""
     for group in cases.groups(
-        lambda case: case.is_dangling and (_evidence(case.result).is_source_lost, case.entry),
+        lambda case: case.is_dangling and (*_loss(case), case.entry),
         look=DANGLING,
     ):
         evidence = _evidence(group[0].result)
         how = " or ".join(sorted({_symptom(case) for case in group}, reverse=True))
         source = group[0].result.case.source
         verb, does = ("does", "do"), f"not keep {source} alive"
-        if evidence.is_source_lost:
-            verb, does = ("destroys", "destroy"), f"{source} when its result is dropped"
+        if evidence.is_source_lost or evidence.is_other_lost:
+            lost = source if evidence.is_source_lost else "another result of its source"
+            by = f" by {evidence.released_by}" if evidence.released_by else ""
+            verb, does = ("destroys", "destroy"), f"{lost} when its result is dropped{by}"
             advice = "Keep the result as long as the source."
         else:
             how = f"{how} after {source} was dropped"
@@ -327,6 +335,12 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         )
 
 
+def _loss(case: CaseView) -> tuple[object, ...]:
+    """Return what is lost, and by which release."""
+    evidence = _evidence(case.result)
+    return evidence.is_source_lost, evidence.is_other_lost, evidence.released_by
+
+
 def _evidence(result: Result) -> Lifetime:
     """Return the evidence of the first process in which the result or the source was lost."""
     return (result.lifetime.first("dangling") if result.lifetime else None) or Lifetime()
@@ -334,10 +348,10 @@ def _evidence(result: Result) -> Lifetime:
 
 def _symptom(case: CaseView) -> str:
     evidence = _evidence(case.result)
-    source = evidence.source_after_drop
-    if evidence.changed_after_drop or source == "changed":
+    source, other = evidence.source_after_drop, evidence.other_after_drop
+    if evidence.changed_after_drop or "changed" in (source, other):
         return "values changed"
-    if evidence.error_after_drop is None and source in (None, SAME):
+    if evidence.error_after_drop is None and {source, other} <= {None, SAME}:
         return "the process died"
     return f"reading {'it' if source in (None, SAME) else 'x'} raised an exception"
 

@@ -11,6 +11,8 @@ AFTER_DROP = "lifetime after drop"
 """The stage that reads a result after its source is gone: a dangling result may end the worker."""
 SOURCE_AFTER_DROP = "lifetime source after drop"
 """The stage that reads a source after its result is gone."""
+OTHER_AFTER_DROP = "lifetime other result after drop"
+"""The stage that reads a result after another result of its source is gone."""
 SAME = "same"
 """A source that still has its values after its result is gone."""
 

@@ -138,6 +138,7 @@ class CaseClient:
             # What refusals leave behind shows only if nothing else was converted.
             "alone": alone or not case.surveyed,
             "instruments": instruments or self._instruments(case, round_),
+            "brief": round_ > settings.rounds,
             "setup": settings.setup,
             "placements": settings.placements,
             "budget_ns": settings.sample_ns,

@@ -24,7 +24,7 @@ from pydantic import (
     model_serializer,
 )
 
-from dlprof.protocol.messages import SAME, SOURCE_AFTER_DROP
+from dlprof.protocol.messages import OTHER_AFTER_DROP, SAME, SOURCE_AFTER_DROP
 from dlprof.text.json_text import Free
 
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGTRAP", "SIGILL", "SIGFPE")
@@ -225,6 +225,7 @@ class Changed(Record):
     source: Maybe[Count] = None
     earlier_result: Maybe[Count] = None
     after_write: Maybe[Count] = None
+    in_thread: Maybe[Count] = None
     unfinished: Maybe[Count] = None
 
     @property
@@ -328,6 +329,12 @@ class Lifetime(LeftBehind):
     error_after_drop: Maybe[str] = None
     source_after_drop: Maybe[str] = None
     """The source after its result was dropped: ``same``, ``changed``, or the error of a read."""
+    other_after_drop: Maybe[str] = None
+    """The same of another result of the source."""
+    released_by: Maybe[str] = None
+    """Words for the way in which the result was released, if not by ``del``."""
+    release: Maybe[str] = None
+    """The source text of that way, for a result ``y``."""
     reused: Maybe[Flag] = None
     """Whether its memory was given out again while another stream read the dropped result."""
 
@@ -336,6 +343,12 @@ class Lifetime(LeftBehind):
         """Whether the source was lost with its result, not the result with its source."""
         died = self.lost is not None and self.lost.stage == SOURCE_AFTER_DROP
         return died or self.source_after_drop not in (None, SAME)
+
+    @property
+    def is_other_lost(self) -> bool:
+        """Whether a result was lost with another result of its source."""
+        died = self.lost is not None and self.lost.stage == OTHER_AFTER_DROP
+        return died or self.other_after_drop not in (None, SAME)
 
 
 class Refused(LeftBehind):

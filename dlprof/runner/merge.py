@@ -77,6 +77,7 @@ def _content(
         "first_call_cases_before": spent and spent["cases_before"],
         "device_time": _device_time(parts, owned),
         **{name: agree(_all(parts, name)) for name in VERDICTS},
+        "lifetime": _lifetime(parts, rounds),
         "ownership": owned,
         "copy_cost": _copy_cost(parts, ready),
         "recipe": next(reversed(_all(parts, "recipe")), None),
@@ -102,6 +103,16 @@ def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
         return verdicts[0]
     counts = ", ".join(f"{word} in {words.count(word)}" for word in sorted(set(words)))
     return _varies(verdicts, f"{counts} of {len(words)} processes")
+
+
+def _lifetime(parts: Parts, rounds: int) -> dict[str, Any] | None:
+    """Merge the looks at the lifetime. A brief one counts only for what it found."""
+    looks = _parts_by_round(parts, "lifetime")
+    whole = [look for round_, look in looks if round_ <= rounds]
+    brief = [look for round_, look in looks if round_ > rounds]
+    if all(look["verdict"] == "safe" for look in brief):
+        return agree(whole)
+    return agree([*whole, *brief])
 
 
 def _varies(verdicts: Sequence[dict[str, Any]], reason: str) -> dict[str, Any]:

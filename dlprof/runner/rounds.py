@@ -20,6 +20,7 @@ from dlprof.protocol.messages import (
     AFTER_DROP,
     DIAGNOSIS,
     NO_CUPTI,
+    OTHER_AFTER_DROP,
     SAME,
     SOURCE_AFTER_DROP,
     no_trace,
@@ -164,6 +165,8 @@ class Runner:
         """Measure one round of cases that share a process; then its suspects, each path alone."""
         with closing(Processes(self._pool, self._kind(group[0]))) as processes:
             suspects = yield from self._serve(group, round_, processes, turns)
+            if self.settings.diagnose and not turns:
+                yield from self._drop(group, round_, processes)
         refused = [
             entry for entry in suspects if entry.before and entry.before.status == "unsupported"
         ]
@@ -176,6 +179,14 @@ class Runner:
         with closing(Processes(self._pool)) as processes:
             for path in grouped(remaining, BY_PATH):
                 yield from self._serve(path, round_, processes, turns, alone=True)
+
+    def _drop(self, group: Group, round_: int, processes: Processes) -> Lane:
+        """Look at the lifetime of each path in this process too, after all of its times."""
+        settled = self.file.settled
+        chosen = {next((i for i in path if not settled(i)), None) for path in self._diagnosed}
+        entries = [entry for entry in group if entry.number in chosen]
+        look = self.settings.rounds + 2 + round_
+        yield from self._look(entries, look, ("lifetime",), processes=processes)
 
     def _confirm(self, group: Group, refused: Group, round_: int) -> Lane:
         """Convert refused cases in forks, and keep those that are refused there, too.
@@ -223,6 +234,7 @@ class Runner:
             worker = worker or (yield from self._next(processes, entry, round_, alone))
             outcome = yield from self._client.ask(worker, entry, round_, alone=counts, turns=turns)
             if spoils(outcome):
+                yield from processes.end()
                 worker, losses = None, losses + 1
             if not (is_first or outcome.alive) and outcome.stage == "start":
                 continue  # it died before it began: the case before this one is the cause
@@ -299,15 +311,17 @@ class Runner:
         instruments: tuple[str, ...],
         is_over: Callable[[], bool] = lambda: False,
         lane: int = 0,
+        processes: Processes | None = None,
     ) -> Generator[Any, int | None, Group]:
         """Run ``instruments`` for the waiting cases, until time is over. Return the cases begun.
 
-        If a worker dies after other cases, its case is tried again in a new one. If it dies of its
-        first case, that costs the instrument in which it died.
+        They run in forks, or in the current one of ``processes``. If a worker dies after other
+        cases, its case is tried again in a new one. If it dies of its first case, that costs the
+        instrument in which it died.
         """
         entries: Group = []
-        processes = self._forks(waiting, lane)
-        worker = None
+        worker = None if processes is None else processes.current
+        processes = processes or self._forks(waiting, lane)
         while waiting and not is_over():
             entry = waiting.pop(0)
             entries.append(entry)
@@ -434,7 +448,7 @@ def _lost_verdict(outcome: Outcome) -> dict[str, Any]:
     died = False
     if outcome.lost is not None:
         evidence["lost"] = outcome.lost.model_dump()
-        is_read = outcome.stage in (AFTER_DROP, SOURCE_AFTER_DROP)
+        is_read = outcome.stage in (AFTER_DROP, OTHER_AFTER_DROP, SOURCE_AFTER_DROP)
         died = is_read and outcome.lost.is_of_bad_memory
     is_source_lost = found.get("source_after_drop") not in (None, SAME)
     dangling = died or is_source_lost or found.get("changed_after_drop") is True

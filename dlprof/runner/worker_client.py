@@ -327,6 +327,12 @@ class Processes:
         self._is_used = True
         return worker
 
+    @property
+    def current(self) -> WorkerClient | None:
+        """The last process, if it lives."""
+        worker = self._worker
+        return worker if worker is not None and self._is_used and not worker.has_ended else None
+
     def end(self) -> Generator[WorkerClient, Any, None]:
         """End the last process. One that has imported for forks is kept."""
         worker = self._worker

@@ -331,7 +331,9 @@ class Instruments:
         sizes = [size for size in early_write.SIZES_BYTES if size <= largest]
         by_contents: dict[str, Callable[[Subject], Any]] = {
             "early_write": lambda subject: early_write.measure(subject, sizes),
-            "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.reply),
+            "lifetime": lambda subject: lifetime.measure(
+                subject, self.gpu, self.reply, is_brief=self.request.get("brief", False)
+            ),
         }
         self._take("ordering", self._ordering)
         self._take("alignment", lambda: alignment.measure(self.subject, self.subject.spec))

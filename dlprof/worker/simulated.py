@@ -28,7 +28,7 @@ PERIODS = 1024
 LARGEST_BYTES = 1 << 20
 """The largest array if the size does not matter: the host copies, and queues must outlast that."""
 NOT_COMPUTED = "a kernel of the framework was not computed"
-CONTENTS = ("values", "source", "earlier_result", "after_write", "unfinished")
+CONTENTS = ("values", "source", "earlier_result", "after_write", "in_thread", "unfinished")
 """Kinds of change that only a comparison of contents shows."""
 
 Answer = TypeVar("Answer")
@@ -113,7 +113,8 @@ def drop_contents(name: str, found: dict[str, Any]) -> dict[str, Any]:
         word = "wrong" if proved else "unknown"
         return verdict(word, {**evidence, "changed": proved}, NOT_COMPUTED)
     if name == "lifetime":
-        evidence = {**evidence, "changed_after_drop": None, "source_after_drop": None}
+        unknown = ("changed_after_drop", "source_after_drop", "other_after_drop")
+        evidence = {**evidence, **dict.fromkeys(unknown)}
     proved = word == "retained" or evidence.get("moot")
     return verdict(word if proved else "unknown", evidence, None if proved else NOT_COMPUTED)
 

@@ -17,6 +17,7 @@ from dlprof.probes.numpy import NumPy
 kept = queue.SimpleQueue()
 pending = []
 ring = []
+shared = {"source": lambda: None, "copy": None}
 first_seen = {"source": None, "kept": []}
 
 
@@ -54,6 +55,33 @@ def take_along(source):
     result = source.view()
     weakref.finalize(result, source.fill, 3)
     return result
+
+
+def share_copy(source):
+    """The results of one array share a copy, which the first of them to be freed overwrites."""
+    if shared["source"]() is not source:
+        shared.update(source=weakref.ref(source), copy=source.copy())
+    result = shared["copy"].view()
+    weakref.finalize(result, shared["copy"].fill, 3)
+    return result
+
+
+def release_there(source):
+    """A view that overwrites the memory of its source when another thread frees it."""
+
+    def release():
+        if threading.current_thread() is not threading.main_thread():
+            source.fill(3)
+
+    result = source.view()
+    weakref.finalize(result, release)
+    return result
+
+
+def main_thread_only(source):
+    """A copy that has no values when another thread makes it."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return source.copy() if is_main else numpy.zeros_like(source)
 
 
 def four_buffers(source):
@@ -98,8 +126,8 @@ def finish(_):
         pending.pop().join()
 
 
-VIEWS = ("view", "defer", "take_along")
-COPIES = ("copy", "four_buffers", "keep_each", "late_rows")
+VIEWS = ("view", "defer", "take_along", "release_there")
+COPIES = ("copy", "share_copy", "main_thread_only", "four_buffers", "keep_each", "late_rows")
 
 
 def import_(name, promise):

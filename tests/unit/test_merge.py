@@ -68,6 +68,28 @@ def test_verdicts_that_disagree_vary_and_keep_every_evidence():
     assert found["processes"] == [VIEW, COPY, VIEW]
 
 
+def lifetimes(whole, *brief):
+    """Merge a diagnosis after two rounds, and brief looks of the timed processes."""
+    words = [(2, whole), *enumerate(brief, 4)]
+    answers = [
+        (round_, {**make_answer(), "parts": {"lifetime": {"verdict": word, "evidence": {}}}})
+        for round_, word in words
+    ]
+    return merge(RECORD, answers, 2).lifetime
+
+
+def test_a_lifetime_is_safe_if_no_process_speaks_against_it():
+    assert lifetimes("safe", "safe", "safe").verdict == "safe"
+    assert (
+        lifetimes("safe", "safe", "dangling").how_often("dangling") == "Seen in 1 of 3 processes."
+    )
+    assert lifetimes("safe", "unknown", "safe").verdict == "varies"
+
+
+def test_a_brief_look_at_a_lifetime_does_not_excuse_what_only_the_whole_one_sees():
+    assert lifetimes("retained", "safe", "safe").verdict == "retained"
+
+
 def test_copies_on_several_devices_do_not_agree():
     def copy_on(device):
         return {**COPY, "evidence": {"result_device": device}}

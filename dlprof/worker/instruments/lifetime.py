@@ -3,11 +3,14 @@
 The source and every intermediate are dropped while the result lives. Their memory is used again
 for other values, and the result is read once more. Proof of a dangling result: its values changed,
 reading it raised an exception, or the process died of it. Several sizes are tried. The other
-way round, a result is dropped while its source lives, which must keep its values.
+way round, one of two results is dropped while the other and their source live, which must keep
+their values. It is dropped by ``del``, in another thread, and by the consumer's own hand.
 
 Then the conversion is repeated and its results dropped: steady growth is retained memory, see
 :mod:`dlprof.worker.growth`. If nothing stays of one source, each call gets a new one: a framework
 may keep something of each array that it sees for the first time.
+
+A brief look drops at one size and repeats nothing: each process of a run takes one.
 
 Verdicts: ``safe``, ``dangling``, ``retained``, ``unknown``.
 """
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,6 +29,7 @@ from dlprof.probes.base import Unsupported
 from dlprof.protocol.messages import (
     AFTER_DROP,
     NO_ARRAY,
+    OTHER_AFTER_DROP,
     SAME,
     SOURCE_AFTER_DROP,
     verdict,
@@ -41,6 +46,7 @@ from dlprof.worker.growth import (
 )
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.reuse import is_reused
+from dlprof.worker.source_text import execute
 from dlprof.worker.subject import Subject
 
 CHURN = 4
@@ -61,10 +67,21 @@ CONTROLS = 3
 CHANGED = "changed"
 CHANGES_ANYWAY = "the result changes while its source is kept, too: it may not be finished"
 TOO_LITTLE = "more stays behind than in frameworks that keep nothing, and less than proves a leak"
+IN_THREAD = {
+    "another thread": """\
+import threading
+held = [y]
+del y
+thread = threading.Thread(target=held.clear)
+thread.start()
+thread.join()"""
+}
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
 
-def measure(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
+def measure(
+    subject: Subject, gpu: Gpu | None, reply: Reply, *, is_brief: bool = False
+) -> dict[str, Any]:
     subject.check_own()
     trial = subject.of_bytes(SIZE_BYTES)
     size = trial.spec.size_bytes
@@ -72,14 +89,36 @@ def measure(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
     evidence: dict[str, Any] = {"changed_after_drop": None, "source_after_drop": None}
     if subject.import_.returns_array and subject.spec.elements:
-        sizes = [trial]
-        if not subject.is_one_array and subject.spec.device == "cpu":
-            sizes += [subject.of_bytes(SMALL_BYTES), subject.of_bytes(LARGE_BYTES)]
-            sizes += [subject] if subject.spec.size_bytes <= LARGEST_BYTES else []
-        for candidate in sizes:
-            evidence = _drops(candidate, gpu, reply)
+        for candidate, way in [(trial, {})] if is_brief else list(_ways(subject, trial)):
+            evidence = _drops(candidate, gpu, reply, way)
             if evidence.get("verdict"):
                 return evidence
+    if is_brief:
+        is_known = evidence["changed_after_drop"] is not None
+        return verdict("safe", evidence) if is_known else verdict("unknown", evidence, NO_ARRAY)
+    return _repetition(subject, trial, gpu, reply, evidence)
+
+
+def _ways(subject: Subject, trial: Subject) -> Iterator[tuple[Subject, dict[str, str]]]:
+    """Yield the arrays to drop, and ways to release the result of ``trial``."""
+    yield trial, {}
+    if subject.is_one_array or subject.spec.device != "cpu":
+        return
+    yield subject.of_bytes(SMALL_BYTES), {}
+    yield subject.of_bytes(LARGE_BYTES), {}
+    if subject.spec.size_bytes <= LARGEST_BYTES:
+        yield subject, {}
+    ways = dict(IN_THREAD)
+    if subject.producer.module != subject.consumer.module:  # else y may be x itself
+        ways.update(subject.consumer.releases(subject.spec.dtype))
+    for name, text in ways.items():
+        yield trial, {"released_by": name, "release": text}
+
+
+def _repetition(
+    subject: Subject, trial: Subject, gpu: Gpu | None, reply: Reply, evidence: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the verdict, with evidence of what stays behind."""
     reply.stage("lifetime reuse")
     evidence["reused"] = _is_reused(trial, gpu)
     reply.stage("lifetime repetition")
@@ -105,41 +144,96 @@ def _is_reused(subject: Subject, gpu: Gpu | None) -> bool | None:
     return None if isinstance(found, Refusal) else found
 
 
-def _drops(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
+def _drops(subject: Subject, gpu: Gpu | None, reply: Reply, way: dict[str, str]) -> dict[str, Any]:
     """Return evidence of a result without its source, and of a source without its result.
 
-    Return a verdict if either is damaged.
+    Return a verdict if either is damaged. A ``way`` releases results only: its words and text.
     """
     # It is made first: made later, it might take the memory of the other source and keep it.
     source = subject.make_another()
-    results = [subject.converter(source)()]
-    subject.wait_for(results[0])
-    values = subject.producer.to_numpy(source).tobytes()
-    evidence = _without_source(subject, gpu, reply)
+    convert = subject.converter(source)
+    results = [convert(), convert()]
+    for result in results:
+        subject.wait_for(result)
+    del convert, result
+    evidence: dict[str, Any] = {"changed_after_drop": False}
+    if not way:
+        evidence = _without_source(subject, gpu, reply)
     if evidence["changed_after_drop"] is not False:
         for _ in range(CONTROLS):
             control = _without_source(subject, gpu, reply, keeps_source=True)
             if control["changed_after_drop"] is not False:
                 return verdict("unknown", evidence | subject.array_evidence(), CHANGES_ANYWAY)
         return verdict("dangling", evidence | subject.array_evidence())
+    evidence |= way
+    reply.part("after_drop", evidence | subject.array_evidence())
+    if _without_result(subject, gpu, reply, source, results, evidence):
+        return evidence
+    # Its memory may be free already, and must not be freed once more.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
+    if evidence.get("other_after_drop", SAME) != SAME and not _keeps_values(subject, gpu):
+        return verdict("unknown", evidence | subject.array_evidence(), CHANGES_ANYWAY)
+    return verdict("dangling", evidence | subject.array_evidence())
+
+
+def _without_result(
+    subject: Subject,
+    gpu: Gpu | None,
+    reply: Reply,
+    source: Any,
+    results: list[Any],
+    evidence: dict[str, Any],
+) -> bool:
+    """Release one of two results of ``source``, then the other. Add to ``evidence``.
+
+    Return whether the source keeps its values, and the other result as long as it lives.
+    """
+
+    def read_source() -> bytes:
+        return bytes(subject.producer.to_numpy(source).tobytes())
+
+    def read_other() -> bytes:
+        return bytes(subject.consumer.to_numpy(results[-1]).tobytes())
+
+    source_values, other_values = read_source(), read_other()
+    while results:
+        reply.stage("lifetime release")
+        names = {**subject.namespace, "y": results.pop(0)}
+        attempt(partial(execute, evidence.get("release", "del y"), names, "release"))
+        names.clear()
+        gc.collect()
+        subject.producer.give_back(subject.spec.device)
+        blocks = _churn(subject, gpu, None)
+        reply.stage(SOURCE_AFTER_DROP)
+        evidence["source_after_drop"] = _state(read_source, source_values)
+        if results and evidence["source_after_drop"] == SAME:
+            reply.stage(OTHER_AFTER_DROP)
+            evidence["other_after_drop"] = _state(read_other, other_values)
+        del blocks
+        if {evidence["source_after_drop"], evidence.get("other_after_drop", SAME)} != {SAME}:
+            return False
     reply.stage("lifetime release")
-    results.clear()
-    gc.collect()
-    subject.producer.give_back(subject.spec.device)
-    reply.stage(SOURCE_AFTER_DROP)
-    blocks = _churn(subject, gpu, None)
-    now = attempt(lambda: subject.producer.to_numpy(source).tobytes())
-    del blocks
-    reply.stage("lifetime release")
-    after = SAME if now == values else CHANGED
+    return True
+
+
+def _state(read: Callable[[], bytes], before: bytes) -> str:
+    """Return whether values are the same, have changed, or the error of a read."""
+    now = attempt(read)
     if isinstance(now, Refusal):
-        after = words(now.error)
-    evidence["source_after_drop"] = after
-    if after != SAME:
-        # Its memory may be free already, and must not be freed once more.
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
-        return verdict("dangling", evidence | subject.array_evidence())
-    return evidence
+        return words(now.error)
+    return SAME if now == before else CHANGED
+
+
+def _keeps_values(subject: Subject, gpu: Gpu | None) -> bool:
+    """Whether a result keeps its values while nothing is dropped: the control."""
+    source = subject.make_another()
+    result = subject.converter(source)()
+    subject.wait_for(result)
+    before = subject.consumer.to_numpy(result).tobytes()
+    blocks = _churn(subject, gpu, None)
+    after = subject.consumer.to_numpy(result).tobytes()
+    del blocks
+    return bool(before == after)
 
 
 def _without_source(

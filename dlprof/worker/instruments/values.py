@@ -10,6 +10,7 @@ If they agree, further conversions of new arrays follow, of 64 KiB at most. Noth
 before its results were waited for: a write could tear an unfinished copy.
 
 - The source is compared with what it was before the call.
+- It is converted in another thread: the result must be the same.
 - A first result is held while other values are converted, for buffers that take turns.
   If it changes and its source does not, a later conversion has overwritten it.
 - An array is converted, written by its own framework, and converted again. If the second result has
@@ -20,6 +21,7 @@ Verdicts: ``ok``, ``wrong``, ``unknown``.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -289,6 +291,8 @@ def _convert_further(subject: Subject, changed: dict[str, Any]) -> Subject:
     array = attempt(subject.make_another)  # the conversion may have written to the old source
     source = subject.source if isinstance(array, Refusal) else array
     first = _convert(subject, source, changed)
+    if not changed and subject.spec.device == "cpu":
+        _convert_in_thread(subject, first, changed)
     # No more for a user's own array: the text may share memory on purpose.
     if not (changed or subject.is_one_array):
         _convert_other_values(subject, first, changed)
@@ -304,6 +308,25 @@ def _convert(subject: Subject, source: Any, changed: dict[str, Any]) -> Conversi
     if difference := count_different(before, host_copy(subject, source, producer)):
         changed["source"] = difference
     return Conversion(source, before, result, host_copy(subject, result, subject.consumer))
+
+
+def _convert_in_thread(subject: Subject, first: Conversion, changed: dict[str, Any]) -> None:
+    """Convert the source in a second thread. A refusal there is no change."""
+    found: list[Any] = []
+
+    def convert() -> None:
+        result = subject.converter(first.source)()
+        subject.wait_for(result)
+        found.append(host_copy(subject, result, subject.consumer))
+
+    thread = threading.Thread(target=attempt, args=(convert,))
+    thread.start()
+    thread.join()
+    difference = found and count_different(first.result_values, found[0])
+    if difference:
+        again = _convert(subject, first.source, changed)  # the control, in the first thread
+        if not count_different(first.result_values, again.result_values):
+            changed["in_thread"] = difference
 
 
 def _convert_other_values(subject: Subject, first: Conversion, changed: dict[str, Any]) -> None:
