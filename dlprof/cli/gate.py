@@ -18,7 +18,6 @@ from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import options
 from dlprof.runner.axes import NO_TIMES, simulated_in
 from dlprof.runner.catalog import inspect_interpreter
-from dlprof.runner.measurement import plan
 from dlprof.runner.options import Choice, Option, Text, read_value
 from dlprof.runner.progress import Bar
 from dlprof.runner.quantity import duration_text
@@ -139,6 +138,7 @@ def _measure(
     from dlprof.compare.gate import gate as measured
     from dlprof.measuring.judged import load
     from dlprof.measuring.scenario import pair_scenario, read
+    from dlprof.runner.measurement import plan
 
     scenario = read(Path(first)) if second is None else pair_scenario(first, second)
     base, head = (_sweep(scenario, given, option) for option in sides)

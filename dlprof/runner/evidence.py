@@ -14,6 +14,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
@@ -25,12 +26,17 @@ from pydantic import (
 )
 
 from dlprof.protocol.messages import OTHER_AFTER_DROP, SAME, SOURCE_AFTER_DROP
-from dlprof.text.json_text import Free
+from dlprof.text.json_text import finite
 
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGTRAP", "SIGILL", "SIGFPE")
 """Signals that bad memory raises; others come from outside."""
 VARIES = "varies"
 """The verdict if processes disagree; ``processes`` then holds the verdict of each."""
+
+DEEPEST = 64
+"""Levels of a value without a fixed form. Evidence has four."""
+Free = Annotated[Any, BeforeValidator(lambda value: finite(value, DEEPEST))]
+"""A value without a fixed form, as JSON."""
 
 
 class Model(BaseModel):

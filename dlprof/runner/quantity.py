@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from dlprof.runner.session import TimeMeasure
+if TYPE_CHECKING:
+    from dlprof.runner.session import TimeMeasure
 
 MARK = "~"
 """Before a time that another process may not repeat."""

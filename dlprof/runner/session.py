@@ -17,6 +17,7 @@ from dlprof.runner.evidence import (
     Alignment,
     ChangedSettings,
     EarlyWrite,
+    Free,
     FreshSource,
     HandshakeEvent,
     Lifetime,
@@ -37,7 +38,6 @@ from dlprof.runner.evidence import (
 )
 from dlprof.runner.request import Request
 from dlprof.text.clean import clean, counted
-from dlprof.text.json_text import Free
 
 SCHEMA = "dlprof.session/1"
 SIMULATED = "Simulated CUDA device: order and copies are real, times are not."

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlprof.errors import UsageError
-from dlprof.runner.evidence import Lost
 from dlprof.runner.machine import oom_kills
 from dlprof.simulated import environment as simulated
 from dlprof.text import json_text
@@ -32,6 +31,8 @@ from dlprof.text.clean import sanitised
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from dlprof.runner.evidence import Lost
 
 MAIN = Path(__file__).parents[1] / "worker" / "__main__.py"
 TAIL_BYTES = 16_000
@@ -254,7 +255,7 @@ class Worker(WorkerClient):
         if code == -signal.SIGKILL and oom_kills() > self._oom_kills:
             self._outcome.status = "skipped"
             self._outcome.reason = f"killed: out of memory during {self._outcome.stage}"
-            return self._lost_outcome(None)
+            return self._lost_outcome({})
         return self._lost_outcome(_ending(code))
 
     def _timeout_outcome(self) -> Outcome:
@@ -266,12 +267,14 @@ class Worker(WorkerClient):
         while not self.has_ended and time.monotonic() < deadline:
             self._messages()
         limit_s = round(self._limit_s, 1)
-        return self._lost_outcome(Lost(how=f"no answer within {limit_s:g} s", limit_s=limit_s))
+        return self._lost_outcome({"how": f"no answer within {limit_s:g} s", "limit_s": limit_s})
 
-    def _lost_outcome(self, lost: Lost | None) -> Outcome:
+    def _lost_outcome(self, ending: Mapping[str, Any]) -> Outcome:
+        from dlprof.runner.evidence import Lost  # 'dlprof --help' must not pay for pydantic
+
         outcome = self._outcome
-        if lost is not None:
-            outcome.lost = lost.model_copy(update={"stage": outcome.stage})
+        if ending:
+            outcome.lost = Lost(**ending, stage=outcome.stage)
             outcome.reason = str(outcome.lost)
         end(self.process)
         self._last_messages()
@@ -467,15 +470,15 @@ def _message(line: bytes) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _ending(code: int) -> Lost:
+def _ending(code: int) -> dict[str, Any]:
     if code >= 0:
-        return Lost(how=f"the process ended with exit code {code}", exit_code=code)
+        return {"how": f"the process ended with exit code {code}", "exit_code": code}
     try:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
     words = signal.strsignal(-code) or "unknown signal"
-    return Lost(how=f"killed by {name} ({words})", signal=name)
+    return {"how": f"killed by {name} ({words})", "signal": name}
 
 
 def same_interpreter(python: str) -> bool:

@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator
+from typing import Any
 
 from dlprof.text.clean import sanitised
 
-DEEPEST = 64
-"""Levels of a value without a fixed form. Evidence has four."""
 ESCAPED = re.compile(r"\\[bfru]")
 """Escapes of JSON for characters that :func:`sanitised` escapes."""
 
@@ -49,7 +45,3 @@ def finite(value: Any, levels: int = 1000) -> Any:
     if isinstance(value, dict):
         return {key: finite(part, levels - 1) for key, part in value.items()}
     return [finite(part, levels - 1) for part in value]
-
-
-Free = Annotated[Any, BeforeValidator(lambda value: finite(value, DEEPEST))]
-"""A value without a fixed form, as JSON."""

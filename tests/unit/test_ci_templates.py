@@ -1,9 +1,16 @@
 """The action and the GitLab job: the options they pass to dlprof, and no input becomes a script."""
 
 import re
+import sys
 
 import pytest
-from pipelines import GITLAB_SHELLS, WAYS, recorded, recorder, run_action, run_job
+import yaml
+from pipelines import GITLAB_SHELLS, ROOT, WAYS, recorded, recorder, run_action, run_job
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 EVIL = (
     '"; touch pwned; "',
@@ -161,3 +168,12 @@ def test_the_job_installs_the_requested_package(tmp_path, interpreter):
     assert venv == f"-I -m venv {tmp_path}/.dlprof-venv"
     assert pip == "-I -m pip install --quiet ./a b"
     assert recorded(tmp_path)[0] == "gate"
+
+
+def test_the_recipe_for_conda_has_the_version_and_the_requirements_of_the_package():
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = yaml.safe_load((ROOT / "ci" / "conda-recipe.yaml").read_text(encoding="utf-8"))
+    wanted = {line.partition(";")[0].strip() for line in package["dependencies"]}
+    wanted |= {f"python{package['requires-python']}", "__linux"}
+    assert recipe["context"]["version"] == package["version"]
+    assert {line.replace(" ", "") for line in recipe["requirements"]["run"]} == wanted
