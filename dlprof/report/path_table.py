@@ -192,6 +192,8 @@ def condition(path: JudgedPath) -> str:
         # The alignment of a known view is enough. More than a cache line is an accident.
         enough = min([thresholds.ALIGNED_BYTES, *path.case.alignments])
         texts.append(f"{does} unless {source} is {enough:.0f}-byte aligned")
+    if path.case.bounces:
+        texts.append("goes through the host")
     if path.case.waits_for is not None:
         texts.append(f"waits for the work queued on {source}")
     if _is_kept(path):

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from dlprof.errors import NoReproducer
 from dlprof.judge import expected, observations
+from dlprof.judge.case_view import WAITS
 from dlprof.judge.cases import Cases
 from dlprof.judge.evidence_text import facts as evidence_facts
 from dlprof.judge.rule import read_severity
@@ -58,6 +59,13 @@ WORDS = {
     "hangs": "hangs",
     "varies": "is a view in some processes, a copy in others",
 }
+WAY_BACK = {
+    "unordered": "orders nothing",
+    "stream-ordered": "is ordered on the device",
+    "host-sync": "waits for the queued work",
+    "device-sync": "waits for the whole device",
+}
+"""The order of a view in the other direction."""
 TONES: dict[str, Tone] = {"met": "better", "not met": "bad"}
 
 
@@ -73,7 +81,7 @@ def session_document(
     inference = steps.session_steps(session)
     problems = _problems(session, name, scripts)
     title, scope = _title(session, arrays, bool(inference))
-    answers = (*_answers(arrays), *steps.answers(inference))
+    answers = (*_queue_answer(session, arrays), *_answers(arrays), *steps.answers(inference))
     tables, marks = _tables(session, arrays)
     return Document(
         title=title,
@@ -166,6 +174,24 @@ def _answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
         return (path_table.statement_answer(arrays[0]),)
     many = path_table.array_answers if _is_one_pair(arrays) else path_table.pair_answers
     return many(arrays)
+
+
+def _queue_answer(header: Header, arrays: Sequence[Array]) -> Iterator[Answer]:
+    """Yield the call that waits for the whole queue, if no path does without."""
+    paths = [path for array in arrays for path in array.paths if path.is_measured]
+    best = path_table.representative(arrays[0]) if arrays else None
+    if best is None or not all(path.case.order in WAITS for path in paths):
+        return
+    order = best.case.result.ordering
+    if not (order and order.evidence.waits_for_later and best.case.stays_on_device):
+        return
+    code = order.evidence.waits_in or best.code
+    everything = "everything queued on the GPU"
+    if best.case.order == "host-sync":
+        everything = f"everything that {best.case.pair[0]} has queued on the GPU"
+    back = header.way_back
+    does = f"; the way back {WAY_BACK.get(back.order, 'is not known')}: {back.code}" if back else ""
+    yield Answer("waits", code, note=f"waits for {everything}{does}")
 
 
 def _sentence(path: JudgedPath) -> Answer:

@@ -207,6 +207,10 @@ class Ordering(Evidence):
     loaded: Maybe[Loaded] = None
     waits: Maybe[Literal["host-sync", "device-sync"]] = None
     """The wait of an ``unordered`` call, if it has one."""
+    waits_in: Maybe[str] = None
+    """The producer's call, if that alone waits."""
+    waits_for_later: Maybe[Flag] = None
+    """Whether the call waits for all work that the producer has queued, also after ``x``."""
     streams: Maybe[str] = None
     by_streams: Maybe[dict[str, Free]] = None
     size_bytes: Maybe[Whole] = None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from dlprof import inference
@@ -36,6 +37,7 @@ from dlprof.runner.session import pair_text
 from dlprof.runner.session_file import SessionFile
 from dlprof.runner.worker_client import Workers
 
+WAITS = ("host-sync", "device-sync")
 QUEUES, MOST_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
 """Streams that share a queue of the device wait for each other, which looks like an order. By
 default there are 8 queues, and 32 at most (CUDA C++ Programming Guide, environment variables).
@@ -211,6 +213,7 @@ class Measurement:
         with self.running() as runner:
             runner.run()
             left_out = [*self._plan.left_out, *self._missed(runner)]
+            self._end["way_back"] = None if runner.out_of_time else self._way_back()
             self.stop_with(runner, complete=True)
             self._end["left_out"] = left_out
 
@@ -269,6 +272,34 @@ class Measurement:
             "left_out": list(self._plan.left_out),
             "cases": [case.record() for case in self.cases],
         }
+
+    def _way_back(self) -> dict[str, str] | None:
+        """Return a view in the other direction with its order, if no path does without a wait.
+
+        Reports compare the two directions: one waits for the queue, and the other may race.
+        """
+        request, ok = self.request, [one for one in self.results() if one.status == "ok"]
+        orders = [one.ordering for one in ok if one.ordering is not None]
+        is_alone = len(request.pairs) == 1 and not request.globs and len(orders) == len(ok) > 0
+        waits = all(order.says(*WAITS) for order in orders)
+        if not (is_alone and waits and any(order.evidence.waits_for_later for order in orders)):
+            return None
+        consumer, producer = (self.catalog.installed(name) for name in request.pairs[0])
+        paths = pairing.paths(producer, consumer, ok[0].case.device)
+        views = tuple(path.name for path in paths if path.promise == "view")
+        if ok[0].case.device not in producer.devices or not views:
+            return None
+        settings = replace(request.settings, rounds=1, survey=False)
+        pairs = ((producer.name, consumer.name),)
+        back = replace(request, pairs=pairs, globs=views, settings=settings)
+        with TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True) as folder:
+            measurement = Measurement(back, self.catalog, Path(folder) / "back.json", self.watcher)
+            with closing(measurement):
+                measurement.run()
+            results = measurement.results()
+        known = ((one.case.code, one.ordering) for one in results if one.status == "ok")
+        found = [{"code": code, "order": str(order.verdict)} for code, order in known if order]
+        return found[0] if found else None
 
     def _missed(self, runner: Runner) -> Iterator[str]:
         """Yield the parts of the request that the budget left out."""

@@ -425,6 +425,13 @@ def on_one_machine(old: Environment, new: Environment) -> bool | None:
     return old.machine_id == new.machine_id if old.machine_id and new.machine_id else None
 
 
+class WayBack(Model):
+    """A view from the consumer to the producer, and its order."""
+
+    code: str
+    order: str
+
+
 class Header(Model):
     """A session without its results."""
 
@@ -441,6 +448,8 @@ class Header(Model):
     complete: bool = True
     left_out: list[str] = []
     """Parts of the request that were not measured, with the reason."""
+    way_back: WayBack | None = None
+    """Measured if each path waits for all work that the producer has queued."""
     wall_s: float | None = None
     foreign_cores: float | None = None
     """Cores that other processes kept busy on average while this ran."""

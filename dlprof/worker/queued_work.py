@@ -17,7 +17,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dlprof.device.cuda import Gpu
-from dlprof.probes.base import Probe
+from dlprof.probes.base import Probe, written
 from dlprof.worker.simulated import computed
 from dlprof.worker.source_text import compile_call, execute, statements
 from dlprof.worker.subject import Subject
@@ -32,7 +32,7 @@ SPIN_UNIT_NS = 100_000
 MOST_STREAMS = 8
 PARALLEL_NS = 5_000_000
 
-Unrelated = Callable[[int], Callable[[], None]]
+OtherWork = Callable[[int], Callable[[], None]]
 SEVERAL = 3
 """Streams of unrelated work if the framework's own handle is not known. Some of them may share the
 device's queue with it, and hardly all.
@@ -182,7 +182,7 @@ class QueuedWork:
     """Wait for a result by the consumer's means alone."""
     hold: Callable[[], None] | None = None
     """Holds up the work that is queued next, on a simulated device."""
-    unrelated: tuple[Unrelated, ...]
+    unrelated: tuple[OtherWork, ...]
     """Each queues work of some ns that no array depends on, and returns a wait for it."""
 
     def __init__(
@@ -196,6 +196,9 @@ class QueuedWork:
         self._run = statements(text, namespace, "enqueue")
         self._finish = compile_call(wait, namespace, "_y")
         self._convert = compile_call(subject.code, namespace, "x")
+        spec = subject.spec
+        self.export_code = written(subject.export.code, "x", spec.dtype, spec.shape)
+        self._export = compile_call(self.export_code, namespace, "x")
         self._streams = [side.handle() for side in sides]
         self.clock = time.perf_counter_ns if gpu is None else gpu.host_ns
         self.ready = self._ready()
@@ -221,6 +224,19 @@ class QueuedWork:
         # Both are on their streams: an export may ask for the producer's current stream.
         with self._producer.active(), self._consumer.active():
             return self._convert(array)
+
+    @property
+    def export(self) -> Callable[[Any], Any] | None:
+        """The call of the producer alone; None if the consumer takes the array itself."""
+        return None if self.export_code == "x" else self._export_only
+
+    def _export_only(self, array: Any) -> Any:
+        with self._producer.active(), self._consumer.active():
+            return self._export(array)
+
+    def later(self, work: int) -> Callable[[], None]:
+        """Queue ``work`` units of the producer, and return a wait for them."""
+        return partial(self.finish, self.enqueue(work))
 
     def read(self, result: Any) -> Any:
         """Return a result's values as the consumer reads them; None if it is no array."""
@@ -275,7 +291,7 @@ class QueuedWork:
         # The call itself is a wait if the consumer is synchronous.
         return (lambda _result: None) if subject.result_device == "cpu" else None
 
-    def _unrelated(self) -> tuple[Unrelated, ...]:
+    def _unrelated(self) -> tuple[OtherWork, ...]:
         gpu, namespace, subject = self.gpu, self._namespace, self._subject
         if gpu is not None:
             sides = zip((self._producer, self._consumer), self._streams, strict=True)

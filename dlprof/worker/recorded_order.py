@@ -9,13 +9,13 @@ and a call that does not return before the longest limit waits.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from dlprof.device.cuda import Gate, Gpu
 from dlprof.protocol.messages import verdict
-from dlprof.worker.queued_work import RUNS_IT, QueuedWork
+from dlprof.worker.queued_work import RUNS_IT, OtherWork, QueuedWork
 
 LIMITS_NS = (100_000_000, 1_000_000_000)
 TRIES = 3
@@ -37,12 +37,16 @@ def measure_queue(
     for _ in range(2):  # the first use may load code, which waits for the device
         array = queue.enqueue(1)
         _finish(queue, queue.convert(array), array)
+    cause: dict[str, Any] = {}
     try:
-        host_waits, is_ordered, waits_for_all = _waits(queue, gpu), None, False
+        host_waits, is_ordered, waits_for_all = _waits(queue, gpu, queue.convert), None, False
         if host_waits:
-            waits_for_all = _waits_for_unrelated(queue, gpu)
+            waits_for_all = _waits_for(queue, gpu, queue.unrelated)
+            cause["waits_for_later"] = _waits_for(queue, gpu, [queue.later])
+            if queue.export is not None and _waits(queue, gpu, queue.export):
+                cause["waits_in"] = queue.export_code
         elif queue.ready is not None:
-            is_ordered = _waits(queue, gpu, queue.ready)
+            is_ordered = _waits(queue, gpu, queue.convert, queue.ready)
         queue.hold = partial(gpu.close_gate, LIMITS_NS[0])
         right = look_for_stale(queue, 1)
     except NoLoad as reason:
@@ -50,7 +54,7 @@ def measure_queue(
     finally:
         gpu.open_gate()
         queue.hold = None
-    evidence: dict[str, Any] = {"recorded": True, "values_right": right}
+    evidence: dict[str, Any] = {"recorded": True, "values_right": right, **cause}
     wait = "device-sync" if waits_for_all else "host-sync"
     if right is False:
         return verdict("unordered", evidence | ({"waits": wait} if host_waits else {}))
@@ -67,14 +71,20 @@ def _finish(queue: QueuedWork, result: Any, array: Any) -> None:
     queue.finish(array)
 
 
-def _waits(queue: QueuedWork, gpu: Gpu, ready: Callable[[Any], None] | None = None) -> bool:
+def _waits(
+    queue: QueuedWork,
+    gpu: Gpu,
+    call: Callable[[Any], Any],
+    ready: Callable[[Any], None] | None = None,
+) -> bool:
     """Whether the call waits for the work; with ``ready``, whether its result does."""
 
-    def look() -> Gate:
+    def look(limit_ns: int) -> Gate:
+        gpu.close_gate(limit_ns)
         array = queue.enqueue(1)
         if _launched(gpu) is Gate.WAITED:
             raise NoLoad(RUNS_IT)
-        result = queue.convert(array)
+        result = call(array)
         if ready is not None:
             ready(result)
         state = gpu.gate()
@@ -82,15 +92,14 @@ def _waits(queue: QueuedWork, gpu: Gpu, ready: Callable[[Any], None] | None = No
         queue.finish(array)
         return state
 
-    return _always_waits(gpu, look)
+    return _always_waits(look)
 
 
-def _always_waits(gpu: Gpu, look: Callable[[], Gate]) -> bool:
+def _always_waits(look: Callable[[int], Gate]) -> bool:
     """Whether the gate is open after each look behind it."""
     for limit_ns in LIMITS_NS:
         for _ in range(TRIES):
-            gpu.close_gate(limit_ns)
-            state = look()
+            state = look(limit_ns)
             if state is Gate.CLOSED:
                 return False
             if state is Gate.LIMIT:
@@ -111,17 +120,19 @@ def _launched(gpu: Gpu) -> Gate:
     return gpu.gate()
 
 
-def _waits_for_unrelated(queue: QueuedWork, gpu: Gpu) -> bool:
-    """Whether the call waits for work on each stream that has nothing to do with its source."""
-    array = queue.enqueue(1)
-    queue.finish(array)
+def _waits_for(queue: QueuedWork, gpu: Gpu, works: Sequence[OtherWork]) -> bool:
+    """Whether the call waits for each of these works, which have nothing to do with its source."""
 
-    def look(unrelated: Callable[..., Any]) -> Gate:
-        finish = unrelated(1)
+    def look(other_work: OtherWork, limit_ns: int) -> Gate:
+        array = queue.enqueue(1)  # a framework may keep the host copy of an old one
+        queue.finish(array)
+        gpu.close_gate(limit_ns)
+        finish = other_work(1)
+        _launched(gpu)
         queue.convert(array)
         state = gpu.gate()
         gpu.open_gate()
         finish()
         return state
 
-    return all(_always_waits(gpu, partial(look, unrelated)) for unrelated in queue.unrelated)
+    return all(_always_waits(partial(look, other_work)) for other_work in works)

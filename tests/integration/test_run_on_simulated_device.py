@@ -50,6 +50,20 @@ def test_what_a_call_does_about_queued_work_is_seen(results, code, order):
 
 
 @pytest.mark.parametrize(
+    ("code", "call", "later"),
+    [
+        ("numba.cuda.as_cuda_array(x)", None, True),
+        ("numba.cuda.to_device(x.get())", "x.get()", True),
+    ],
+)
+def test_the_record_names_the_call_that_waits_and_whether_it_waits_for_later_work(
+    results, code, call, later
+):
+    evidence = results[code].ordering.evidence
+    assert (evidence.waits_in, evidence.waits_for_later) == (call, later)
+
+
+@pytest.mark.parametrize(
     ("code", "owner"),
     [("numba.cuda.as_cuda_array(x)", "view"), ("numba.cuda.to_device(x.get())", "copy")],
 )

@@ -3,7 +3,7 @@
 import pytest
 from builders import make_session
 from reading import part, texts, told
-from rule_builders import US, path, spread
+from rule_builders import US, path, spread, verdict
 from step_builders import fresh_result, make_step, step_result
 
 from dlprof.report.session_document import session_document
@@ -57,6 +57,31 @@ def test_an_unknown_share_has_no_break_even(ci95):
 )
 def test_a_share_is_written_to_its_known_precision(share, text):
     assert share_text(share) == text
+
+
+# Waits for the queue
+
+
+def waiting(code, word="host-sync", **evidence):
+    order = verdict(word, **evidence)
+    return path(code, case={"device": "cuda"}, ordering=order)
+
+
+WHOLE = {"waits_in": "to(x)", "waits_for_later": True}
+BACK = {"code": "back(y)", "order": "unordered"}
+
+
+def test_a_wait_for_the_whole_queue_is_said_first_with_the_way_back():
+    results = waiting("take(to(x))", **WHOLE), waiting("other(x)")
+    (answer, *_) = session_document(make_session(*results, way_back=BACK)).answers
+    assert (answer.label, answer.code) == ("waits", "to(x)")
+    assert "waits for everything that torch has queued" in answer.note
+    assert "the way back orders nothing: back(y)" in answer.note
+
+
+def test_a_wait_that_another_path_avoids_is_not_said_first():
+    results = waiting("take(to(x))", **WHOLE), waiting("other(x)", "stream-ordered")
+    assert session_document(make_session(*results)).answers[0].label != "waits"
 
 
 # Steps of inference

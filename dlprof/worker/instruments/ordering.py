@@ -41,8 +41,8 @@ from dlprof.worker.queued_work import (
     MOST_WORK,
     QUEUEING_SHARE,
     RUNS_IT,
+    OtherWork,
     QueuedWork,
-    Unrelated,
     calibrate,
     default_sides,
     moved_sides,
@@ -329,7 +329,7 @@ def _unrelated_fit(queue: QueuedWork, points: Sequence[Point]) -> Fit | None:
     return found
 
 
-def _stream_fit(queue: QueuedWork, unrelated: Unrelated, lengths_ns: Sequence[int]) -> Fit:
+def _stream_fit(queue: QueuedWork, unrelated: OtherWork, lengths_ns: Sequence[int]) -> Fit:
     array = queue.enqueue(1)
     queue.finish(array)
     points: list[tuple[float, float]] = []
