@@ -32,6 +32,7 @@ STACKED = {
     "tf.constant(x)": "tf.constant(numpy.stack(x))",
 }
 """By a conversion of a list of NumPy arrays: one that copies whole arrays."""
+LAUNCH = "kernel[…](x)"
 MOST_ADVICE = 3
 
 
@@ -72,6 +73,10 @@ def replacement(row: TraceRow) -> str:
     """Return what to write instead of the row's conversion; empty if no way is known as better."""
     if row.reads and (row.waits or row.maybe_waits or row.device.partition(":")[0] != "cpu"):
         return f"{row.conversion} waits for the device: sum there, and read once after the loop."
+    if row.conversion == LAUNCH and row.calls > 1:
+        before = "cuda.as_cuda_array(x, sync=False)"
+        before = "cuda.to_device(x)" if row.copies else before
+        return f"{row.conversion} converts its arguments at each launch: {before} before the loop."
     if not row.copies or row.crossings or "copy" in row.allowed:
         return ""
     if _is_list(row):

@@ -159,6 +159,8 @@ def _answer(
         note = f"none known, {counted(unknown, 'line')} may" if unknown else "none"
         return Answer(label, "", note=note)
     note = f"{row_place(row)}; {counted(row.calls, 'call')}"
+    if row.waits and not took_ns(row):  # of waits that a simulated device recorded
+        return Answer(word, _short(row), "", note)
     return Answer(label, _short(row), plain_time(took_ns(row)), note)
 
 
@@ -229,7 +231,10 @@ def _facts(row: TraceRow, full: bool) -> Iterator[str]:
     yield f"{plain_time(row.first_ns)} of it in the first call" if _is_first_long(row) else ""
     if row_result(row) == "mixed" and row.copies:
         yield f"{row.copies:,} of {row.calls:,} copy"
-    if row.waits:
+    if row.waits and not row.waited_ns:  # a simulated device records waits, and has no times
+        calls = f"{row.waits:,} of {row.calls:,} calls wait" if row.waits < row.calls else "waits"
+        yield f"{row.result}; {calls} for the device{f' in {row.waits_in}' * bool(row.waits_in)}"
+    elif row.waits:
         yield f"{row.result}; waits {plain_time(row.waited_ns)} for queued work"
     elif row.maybe_waits:
         yield f"{row.maybe_waits:,} may wait for queued work"

@@ -79,6 +79,7 @@ class TraceRow(Model):
     bytes: Whole
     result: Result
     waits: Whole = 0
+    waits_in: str = ""
     first_ns: Whole = 0
     expression: str = ""
     via: str = ""
@@ -424,6 +425,7 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     row["device"] = row["device"] or other["device"]
     row["retyped"] = sorted({*row["retyped"], *other["retyped"]})
     row["trouble"] = row["trouble"] or other["trouble"]
+    row["waits_in"] = row["waits_in"] or other["waits_in"]
 
 
 def _empty(arrays: Iterable[Sequence[Any]]) -> int:

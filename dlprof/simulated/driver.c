@@ -311,7 +311,7 @@ API cuCtxDisablePeerAccess(struct device *peer) { return peer_access(peer, false
 API cuCtxSynchronize(void)
 {
     NEED_CONTEXT;
-    device_wait(current_device());
+    context_wait(current_device());
     return usable();
 }
 

@@ -384,7 +384,18 @@ static void wait_where(struct device *device, struct stream *stream)
     free(work);
 }
 
-void stream_wait(struct stream *stream) { wait_where(NULL, stream); }
+/* How often this thread has waited on the host, also for nothing. Memory that is freed does not count:
+   a framework frees when it likes. */
+static __thread uint64_t host_waits;
+
+EXPORTED uint64_t dlprofSimulatedWaits(void) { return host_waits; }
+
+void stream_wait(struct stream *stream)
+{
+    host_waits++;
+    wait_where(NULL, stream);
+}
+
 void device_wait(struct device *device) { wait_where(device, NULL); }
 
 void submit(struct stream *stream, action *perform, void *argument)
@@ -395,6 +406,7 @@ void submit(struct stream *stream, action *perform, void *argument)
 
 void submit_and_wait(struct stream *stream, action *perform, void *argument)
 {
+    host_waits++;
     LOCK(lock);
     wait_for(enqueue(stream, perform, argument));
 }
@@ -468,8 +480,15 @@ bool event_is_done(struct event *event)
     return !event->recorded || event->recorded->is_done;
 }
 
+void context_wait(struct device *device)
+{
+    host_waits++;
+    device_wait(device);
+}
+
 void event_wait(struct event *event)
 {
+    host_waits++;
     LOCK(lock);
     wait_for(event->recorded);
 }

@@ -41,6 +41,8 @@ uint64_t stream_id(const struct stream *stream);
 bool stream_is_done(struct stream *stream);
 void stream_wait(struct stream *stream);
 void device_wait(struct device *device);
+/* The same, as a wait that the program asks for. */
+void context_wait(struct device *device);
 /* Streams that were made by the user and not destroyed. */
 size_t streams_left(void);
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from functools import cache, partial
 from operator import attrgetter
 from typing import Any
 
+from dlprof.device.cuda import SIMULATED_DEVICES
 from dlprof.probes import ALL, capsule
 from dlprof.probes.base import DTYPES, HOST_MEMORY, LIST, ROOTS, Probe
 from dlprof.probes.generic import PROTOCOLS
@@ -241,6 +243,16 @@ def _stream_state(handle: int | None) -> bool | None:
     if driver.cuStreamIsCapturing(stream, ctypes.byref(capturing)) or capturing.value:
         return None
     return {0: False, NOT_READY: True}.get(driver.cuStreamQuery(stream))
+
+
+def host_waits() -> Callable[[], int] | None:
+    """Return a function that counts the waits of this thread; None without a simulated device."""
+    if SIMULATED_DEVICES not in os.environ:
+        return None
+    waits = getattr(_driver(), "dlprofSimulatedWaits", None)
+    if waits is not None:
+        waits.restype = ctypes.c_uint64
+    return waits
 
 
 @cache

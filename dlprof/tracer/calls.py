@@ -24,6 +24,7 @@ from dlprof.tracer.arrays import (
     Kind,
     Kinds,
     are_apart,
+    host_waits,
     leaves,
     no_array,
     queue_state,
@@ -38,6 +39,7 @@ FIRST = "first"
 """Stands for the form of the first call."""
 VIEW, CONTAINER, OWN = map(no_array, ("memoryview", "container", "own"))
 """OWN is an array that its own framework takes in by a capsule: this converts nothing."""
+NO_ARRAYS = (None, VIEW, CONTAINER, OWN)
 NUMBER_TYPES = (bool, int, float, complex)
 LEAST_NUMBERS_BYTES = 4096
 """Fewer numbers are a program's constants."""
@@ -62,10 +64,13 @@ class Export:
     nbytes: int = 0
     took_ns: float = 0.0
     is_busy: bool | None = None
+    waits: bool = False
+    """Whether the call that made the capsule waited on the host."""
 
     def flush(self) -> None:
         """Count it alone: its consumer was not traced."""
         count(self.row.meet(self.key, self.nbytes, self.device, 0), self.took_ns, UNKNOWN, 0)
+        self.row.recorded[False] += self.waits
         self.row.consumer = "untraced"
 
 
@@ -88,6 +93,7 @@ class Tracer:
         self.exports: dict[int | None, Export] = {}
         """Capsules that wait for their consumers, by the pointers in them."""
         self.is_active = True
+        self.host_waits = host_waits()
         self.calls: list[Calls] = []
 
     def stop(self) -> None:
@@ -132,7 +138,7 @@ class Calls(dict[type, "Kind | None"]):
         return found
 
     def _learned(self, kind: type) -> Kind | None:
-        if kind in CONTAINERS and not self.target.is_method:
+        if kind in CONTAINERS and (self.target.is_launch or not self.target.is_method):
             return CONTAINER
         if kind is memoryview:
             return VIEW
@@ -146,6 +152,10 @@ class Calls(dict[type, "Kind | None"]):
         else:
             converts = self.target.takes
         return found if converts else OWN if self.target.takes_capsules else None
+
+    def launched(self, args: tuple[Any, ...]) -> list[Any] | None:
+        """Return the arguments of a kernel that its launch converts; None without any."""
+        return [x for x in args[1:] if self[type(x)] not in NO_ARRAYS] or None
 
     def named_source(self, kwargs: Mapping[str, Any]) -> Any:
         """Return the first argument by name that is converted; None if there is none."""
@@ -191,7 +201,9 @@ class Calls(dict[type, "Kind | None"]):
                 state = self._upload_state
                 is_busy = state()
             row = self.row(frame, kind.framework)
-        queue = None if is_busy is None else (is_busy, (len(args), *kwargs))
+        # A simulated device records waits, and the time of a call tells none.
+        is_known = is_busy is not None and self.tracer.host_waits is None
+        queue = (bool(is_busy), (len(args), *kwargs)) if is_known else None
         return row, kind, source, host, queue, state is not None
 
     def uncounted(self) -> Call:
@@ -219,19 +231,25 @@ class Calls(dict[type, "Kind | None"]):
                 self.rows[key] = found
         return found
 
-    def end(self, call: Call, result: Any, took_ns: float) -> bool:
-        """Count a call that was made, if it converted anything."""
+    def end(self, call: Call, result: Any, took_ns: float, waits: bool = False) -> bool:
+        """Count a call that was made, if it converted anything.
+
+        ``waits`` is whether a simulated device's record says that it waited on the host.
+        """
         row, kind, source, host, queue, is_upload = call
         if kind is CONTAINER:
+            self._recorded(row, waits, result)
             return self._container(row, source, host, queue, result, took_ns)
         result_kind = self.tracer.kinds[type(result)]
         if result is source or kind is OWN:
             return False
         if result_kind is CAPSULE:
-            self._exported(row, kind, source, queue, result, took_ns)
+            self._exported(row, kind, source, queue, result, took_ns, waits)
             return False
         if kind is EXPORT:
             took_ns += source.took_ns
+            waits |= source.waits
+            row.waits_in = source.row.target.conversion if source.waits else row.waits_in
             if source.key is None and result_kind is not None:
                 source.key, source.nbytes = result_kind.key(result), result_kind.nbytes(result)
         outcome = self._outcome(row, kind, source, host, result_kind, result)
@@ -243,9 +261,14 @@ class Calls(dict[type, "Kind | None"]):
         if numbers is None:
             numbers = row.meet(key, kind.nbytes(source), kind.device(source), took_ns)
         count(numbers, took_ns, index, copied)
+        self._recorded(row, waits, result)
         if index == COPIES and numbers[COPIES] == 1 and result_kind is not None:
             row.note_dtypes(key[0], result_kind.key(result)[0])
-        if queue is not None and self._may_wait(result_kind, result, is_upload):
+        if (
+            queue is not None
+            and self.tracer.host_waits is None
+            and self._may_wait(result_kind, result, is_upload)
+        ):
             self._queued(row, key, index, queue, took_ns)
         return True
 
@@ -255,6 +278,15 @@ class Calls(dict[type, "Kind | None"]):
             return self.target.reads
         return not (is_upload and kind.device(result) == "cpu")
 
+    def _recorded(self, row: Row, waits: bool, result: Any) -> None:
+        """Count a wait that a simulated device recorded."""
+        if self.tracer.host_waits is None:
+            return
+        kind = self.tracer.kinds[type(result)]
+        to_host = self.target.reads if kind is None else kind.device(result) == "cpu"
+        row.recorded[not (self._was_called or to_host)] += waits
+        self._was_called = True
+
     def _queued(self, row: Row, key: Any, index: int, queue: Queue, took_ns: float) -> None:
         """Count a call by its queue. The first one proves no wait: frameworks load code in it."""
         if not self._was_called:
@@ -262,7 +294,14 @@ class Calls(dict[type, "Kind | None"]):
         row.queued(key, index, queue, took_ns)
 
     def _exported(
-        self, row: Row, kind: Kind, source: Any, queue: Queue | None, result: Any, took_ns: float
+        self,
+        row: Row,
+        kind: Kind,
+        source: Any,
+        queue: Queue | None,
+        result: Any,
+        took_ns: float,
+        waits: bool,
     ) -> None:
         pointer = _pointer(result)
         if pointer in self.tracer.exports:
@@ -275,6 +314,7 @@ class Calls(dict[type, "Kind | None"]):
             kind.nbytes(source),
             took_ns,
             queue[0] if queue else None,
+            waits,
         )
 
     def failed(self, row: Row, took_ns: float, error: Exception) -> None:
@@ -301,7 +341,13 @@ class Calls(dict[type, "Kind | None"]):
         result_kind = kinds[type(result)]
         if not arrays and (result_kind is None or result_kind.nbytes(result) < LEAST_NUMBERS_BYTES):
             return False
-        if len(results) == len(arrays):
+        if self.target.is_launch:  # Numba copies NumPy's arrays to the device and back
+            on_host = [
+                array for array in arrays if getattr(kinds[type(array)], "framework", "") == "numpy"
+            ]
+            copied = 2 * sum(array.nbytes for array in on_host)
+            outcomes = [(COPIES, copied) if on_host else (VIEWS, 0)]
+        elif len(results) == len(arrays):
             outcomes = [
                 self._outcome(row, kind, array, host, kinds[type(output)], output)
                 for array, host, output in zip(arrays, hosts, results, strict=True)
@@ -369,12 +415,14 @@ def _pointer(thing: Any) -> int | None:
 def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callable[..., Any]:
     """Return a wrapper of ``original`` that records each conversion."""
     calls, inside, rows = Calls(tracer, target), tracer.inside, tracer.rows
-    position = target.position
+    host_waits = tracer.host_waits
+    position, is_launch = target.position, target.is_launch
 
     def traced(*args: Any, **kwargs: Any) -> Any:
         row = None
         try:
             source = args[position] if len(args) > position else calls.named_source(kwargs)
+            source = calls.launched(args) if is_launch else source
             kind = calls[type(source)]
             if kind is None or (thread := get_ident()) in inside:
                 return original(*args, **kwargs)
@@ -388,12 +436,14 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
             row = call[0]
             inside.add(thread)
             try:
+                waits = host_waits() if host_waits else 0
                 began_s = _clock()
                 result = original(*args, **kwargs)
                 took_ns = (_clock() - began_s) * 1e9
+                does_wait = host_waits is not None and host_waits() > waits
                 try:
                     # When the file is written, a thread may go on: all counts end at once.
-                    if not rows.has_ended and calls.end(call, result, took_ns):
+                    if not rows.has_ended and calls.end(call, result, took_ns, does_wait):
                         rows.note(row, began_s, took_ns)
                 except Exception as error:  # noqa: BLE001 - same
                     calls.failed(row, took_ns, error)

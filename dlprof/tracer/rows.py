@@ -78,6 +78,11 @@ class Row:
     time."""
     idle: dict[Any, float] = field(default_factory=dict)
     """The least time of a call with an empty queue, by array, outcome and form."""
+    recorded: list[int] = field(default_factory=lambda: [0, 0])
+    """Calls that waited on the host by the record of a simulated device, and a first one that did:
+    frameworks load code in it."""
+    waits_in: str = ""
+    """The call that made a capsule, if that waited."""
     first_ns: float = 0.0
     """The time of the first call, in which frameworks load code and set up a device."""
     raised: int = 0
@@ -124,6 +129,9 @@ class Row:
             for index in (TIME, VIEWS, COPIES, UNKNOWN, READS, BYTES)
         )
         waits, maybe, waited = self._waits(idle)
+        recorded, first = self.recorded
+        waits += recorded + (first if recorded else 0)
+        maybe += 0 if recorded else first
         parallel = min(self.parallel_s * 1e9, total)
         waited *= 1 - parallel / (total or 1)
         empty = sum(call_count(counts) for key, counts in numbers if 0 in words(key)[1])
@@ -149,6 +157,7 @@ class Row:
             "unknown": unknown,
             "raised": self.raised,
             "waits": waits,
+            "waits_in": self.waits_in,
             "maybe_waits": maybe,
             "waited_ns": round(waited),
             "device": self.device,

@@ -57,6 +57,8 @@ class Target:
     """Whether it reads an array's values into Python's own objects."""
     position: int = 0
     """The place of the array among the arguments."""
+    is_launch: bool = False
+    """Whether it launches a kernel, which converts each of the arguments."""
     compiles: bool = False
     """Whether it returns compiled functions that take host arrays as arguments."""
 
@@ -81,6 +83,12 @@ NO_PROBE = (
         uploads=True,
         position=1,
     ),
+    Target(
+        *("numba", "numba.cuda.dispatcher._LaunchConfiguration", "__call__", "kernel[…](x)"),
+        is_method=True,
+        takes=True,
+        is_launch=True,
+    ),
     Target("jax", "jax", "jit", "jax.jit(f)(x)", compiles=True),
 )
 """Functions that convert and that no measurement needs."""
@@ -91,7 +99,6 @@ UNSEEN = {
     "jax": ("jnp.add(a, 1)", "a + x", "numpy.add(x, 1)"),
     "tensorflow": ("tf.add(a, 1)", "a + x", "tf.function(f)(a)"),
     "onnxruntime": ("session.run(…)",),
-    "numba": ("kernel[…](a)",),
 }
 """Forms that convert or copy and have no row, by the framework in which they occur."""
 ALWAYS_UNSEEN = ("a.copy()", "a.astype(t)")

@@ -33,6 +33,7 @@ ROW = {
     "via": "",
     "span": None,
     "trouble": "",
+    "waits_in": "",
     "calls": 1,
     "total_ns": 10,
     "first_ns": 4,
