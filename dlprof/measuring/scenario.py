@@ -27,8 +27,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-ONLY_TIMES = ("placements", "diagnose")
-"""Options of a scenario that a simulated device leaves out. It has no times, and looks at order."""
 Inspect = Callable[[str, tuple[str, ...], int], Catalog]
 """Return the catalog of an interpreter, with these probe files and simulated devices."""
 
@@ -198,9 +196,9 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
     """
     problem, known = scenario.problem, OF_PROGRAMS if scenario.problem.program else ()
     values = settle(scenario.options, given, known=known)
-    if simulated_in(values["devices"]):  # it has no times: its order and copies are all
-        timeless = {key: item for key, item in scenario.options.items() if key not in ONLY_TIMES}
-        values = settle(timeless, given)
+    if simulated_in(values["devices"]):  # the diagnosis looks at order
+        kept = {key: item for key, item in scenario.options.items() if key != "diagnose"}
+        values = settle(kept, given)
     if problem.step and not {"shapes"} & {*scenario.options, *given}:
         raise UsageError(f"{scenario.file}: name the shapes of the model's input")
     inside = "steps" if problem.step else "programs" if problem.program else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dlprof.inference.base import FRESH
 from dlprof.probes.base import Protocol
 from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table
-from dlprof.report.paths import Array, JudgedPath
+from dlprof.report.paths import Array, JudgedPath, queued_work
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import MARK, legend, plain_time, significant, time_text
 from dlprof.runner.session import (
@@ -20,10 +21,14 @@ from dlprof.runner.session import (
     Step,
     TimeMeasure,
 )
-from dlprof.text.clean import first_line, listed
+from dlprof.text.clean import counted, first_line, listed
 
 LOOP_TITLES = ("in the loop", "before the loop", "share", "pays from")
 LOOP_COLUMNS = (*(Column(title, right=True) for title in LOOP_TITLES), Column("path"))
+UNTIMED_COLUMNS = (
+    *(Column(title, right=True) for title in ("each turn converts", "host time")),
+    *map(Column, ("queued work", "path")),
+)
 STEP_TITLES = ("latency", "saves", "steps/s", "allocations", "buffers")
 STEP_COLUMNS = (
     Column("strategy"),
@@ -69,6 +74,8 @@ def loop_sections(arrays: Sequence[Array]) -> Iterator[Section]:
 
 
 def _loop_section(heading: str, looped: Sequence[Looped]) -> Section:
+    if looped[0][0].case.result.untimed:
+        return _untimed_loops(heading, looped)
     timed = [entry for entry in looped if entry[1].in_loop or entry[1].hoisted]
     timed.sort(key=lambda entry: min(_median_ns(entry[1].in_loop), _median_ns(entry[1].hoisted)))
     rows = tuple(_loop_row(*entry) for entry in timed)
@@ -82,6 +89,53 @@ def _loop_section(heading: str, looped: Sequence[Looped]) -> Section:
         lines += [f"refused {place}: {first_line(text)}" for place, text in loop.refused.items()]
     tables = (Table(LOOP_COLUMNS, rows, times),) if rows else ()
     return Section(heading, (*tables, Lines(tuple(dict.fromkeys(lines)))), is_first=True)
+
+
+def _untimed_loops(heading: str, looped: Sequence[Looped]) -> Section:
+    """Return the conversions of each turn with the host's time for them, without kernels."""
+    rows: dict[str, tuple[float, str]] = {}
+    """The host's time and the order, by code."""
+    for path, loop in looped:
+        forms = (path.code, loop.in_loop, queued_work(path)), (loop.use or "", loop.implicit, "")
+        for code, inside, order in forms:
+            if inside is not None and loop.hoisted is not None:
+                host_ns = inside.median_ns - loop.hoisted.median_ns
+                # A wait is as long as the queue, which has no time here.
+                is_wait = bool(order and path.case.waits_for)
+                rows.setdefault(code, (math.inf if is_wait else host_ns, order))
+    count = Cell(_argument_count(looped[0][1].use))
+    cells = tuple(
+        (count, Cell(_host_text(host_ns)), Cell(order or "-"), Cell(code, code=True))
+        for code, (host_ns, order) in sorted(rows.items(), key=lambda row: row[1])
+    )
+    lines = [
+        "Convert before the loop: then a turn converts nothing." if rows else "No loop could run.",
+        *_keyword_lines({code: order for code, (_, order) in rows.items()}),
+        "host time: of these conversions alone. The time of kernels is left out.",
+    ]
+    tables = (Table(UNTIMED_COLUMNS, cells),) if cells else ()
+    return Section(heading, (*tables, Lines(tuple(lines))), is_first=True)
+
+
+def _host_text(host_ns: float) -> str:
+    return plain_time(host_ns) if 0 < host_ns < math.inf else "-"
+
+
+def _argument_count(use: str | None) -> str:
+    """Return the number of arrays that the operation of a loop takes."""
+    call = ast.parse(use or "f()", mode="eval").body
+    names = [argument for argument in getattr(call, "args", ()) if isinstance(argument, ast.Name)]
+    return counted(len(names), "array")
+
+
+def _keyword_lines(forms: dict[str, str]) -> Iterator[str]:
+    """Compare forms that differ by one more argument: ``sync=False``."""
+    for code, order in forms.items():
+        for other, changed in forms.items():
+            if order and changed and other.startswith(f"{code[:-1]}, "):
+                more = other[len(code) + 1 : -1]
+                does = f"{changed} instead of: {order}"
+                yield f"{more}: {does if changed != order else f'changes nothing ({order})'}."
 
 
 def _median_ns(time: TimeMeasure | None) -> float:

@@ -152,10 +152,10 @@ class CaseClient:
             return SURVEY
         if case.is_step:
             return STEP if round_ else FIRST_STEP
-        if not self.settings.times:
-            return UNTIMED
-        later = IN_TURNS if self.settings.in_turns else EVERY_ROUND
         looped = IN_LOOPS if set(self.settings.placements) - {"convert"} else ()
+        if not self.settings.times:
+            return UNTIMED + looped
+        later = IN_TURNS if self.settings.in_turns else EVERY_ROUND
         return (later if round_ else FIRST_ROUND) + looped
 
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dlprof.errors import UsageError
 from dlprof.runner import options
-from dlprof.runner.axes import NO_TIMES, simulated_in
+from dlprof.runner.axes import simulated_in
 
 
 @dataclass(frozen=True)
@@ -89,13 +88,8 @@ class Request:
 def make_request(
     values: Mapping[str, Any], pairs: tuple[tuple[str, str], ...], command: tuple[str, ...]
 ) -> Request:
-    """Return the request that the options make of these pairs.
-
-    Raises :class:`UsageError` for loops on a simulated device.
-    """
+    """Return the request that the options make of these pairs."""
     simulated = simulated_in(values["devices"])
-    if simulated and set(values["placements"]) != {options.PLACEMENTS.default}:
-        raise UsageError(f"--placement needs {NO_TIMES}")
     settings = Settings(
         rounds=values["rounds"],
         seed=values["seed"],

@@ -37,6 +37,36 @@ def test_a_loop_has_a_table_on_the_first_screen_and_names_the_break_even():
     assert "69 %" in told(found)
 
 
+def untimed_loop(code, in_loop, order):
+    loop = {
+        "use": "kernel[1, 1](x, weights, output)",
+        "in_loop": spread(in_loop),
+        "hoisted": spread(100 * US),
+        "implicit": spread(120 * US),
+    }
+    parts = {"placement": loop, "ordering": verdict(order, recorded=True), "untimed": True}
+    return path(code, case={"device": "cuda"}, **parts)
+
+
+@pytest.mark.parametrize(
+    ("order", "says", "time"),
+    [
+        ("host-sync", "sync=False: race instead of: waits", "-"),
+        ("unordered", "sync=False: changes nothing (race)", "150 µs"),
+    ],
+)
+def test_a_loop_on_a_simulated_device_has_the_time_of_its_conversions_alone(order, says, time):
+    waits = untimed_loop("view(x)", 250 * US, order)
+    other = untimed_loop("view(x, sync=False)", 200 * US, "unordered")
+    found = section("In a loop", waits, other)
+    rows = {row[3]: row[:3] for row in texts(found)}
+    assert rows["view(x, sync=False)"] == ["3 arrays", "100 µs", "race"]
+    assert rows["kernel[1, 1](x, weights, output)"] == ["3 arrays", "20 µs", "-"]
+    assert rows["view(x)"][1] == time
+    assert says in told(found)
+    assert "Convert before the loop" in told(found)
+
+
 @pytest.mark.parametrize("ci95", [None, (0.1, 0.9)], ids=["one process", "disagree"])
 def test_an_unknown_share_has_no_break_even(ci95):
     found = section("In a loop", looped(ci95=ci95))

@@ -65,11 +65,6 @@ def test_it_stands_alone_and_has_few_devices(devices):
         request(devices=devices)
 
 
-def test_options_that_need_times_are_refused():
-    with pytest.raises(UsageError, match="times"):
-        request(devices="simulated", placements="in-loop")
-
-
 def answer(**interpreter):
     return {"interpreter": {"no_cuda": None, **interpreter}, "probes": [], "faults": {}}
 

@@ -5,6 +5,9 @@ stands in the loop (``in-loop``), before the loop (``hoisted``), or is left to t
 operation gets the foreign array itself (``implicit``). The loops are sampled in turn in one
 process, so that their difference is the conversion.
 
+On a simulated device the loop does not wait. So the difference is the host's time alone: the time
+of a kernel means nothing there.
+
 The answer: ``use`` (the operation, None if there is none), ``times`` by placement (timings as in
 :mod:`~dlprof.worker.instruments.times`, in ns per iteration), and ``refused`` (why a placement has
 no time). It cannot tell if the probe has no operation, or if the call leaves no array behind.
@@ -21,6 +24,7 @@ from dlprof.probes.base import Unsupported, Use, written
 from dlprof.protocol.messages import NO_ARRAY, words
 from dlprof.worker import memory, timer
 from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.simulated import OnSimulatedDevice
 from dlprof.worker.source_text import check_code, compile_call, execute
 from dlprof.worker.subject import Subject
 
@@ -117,5 +121,6 @@ def _applied(use: Use, prefix: str = "") -> str:
 
 
 def _turn(subject: Subject, operation: str) -> str:
-    wait = subject.wait.format(x="_used")
+    is_simulated = isinstance(subject.consumer, OnSimulatedDevice)
+    wait = "" if is_simulated else subject.wait.format(x="_used")
     return "\n".join(line for line in (f"_used = {operation}", wait, "del _used") if line)
