@@ -116,12 +116,16 @@ FLAGS: Mapping[str, str] = {
     "unaligned": "contiguous, one byte off a multiple of its item size",
     "structured": "contiguous, elements of one named field",
     "datetime": "contiguous, points in time by the millisecond",
+    "pinned": "contiguous, page-locked host memory, from which a GPU copies by itself",
     "number": "a scalar object such as numpy.float32(1), and no array; its shape is scalar",
     "requires-grad": "contiguous, recorded for gradients",
     "conjugated": "a conjugate that is not computed yet; complex",
     "negated": "a negative that is not computed yet",
 }
 """Properties of arrays that only some frameworks know; a probe names its own in ``flags``."""
+
+PINNED = "pinned"
+"""The flag of page-locked memory. It belongs to the host and needs a CUDA device."""
 
 FLAGGED_DTYPES: Mapping[str, str] = {"conjugated": "complex64", "datetime": "int64"}
 """The dtype of a flag that not every dtype has."""

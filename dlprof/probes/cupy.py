@@ -53,7 +53,7 @@ class CuPy(Probe):
         Export("itself", NATIVE, "{x}", CUDA),
     )
     imports = (
-        Import("from_dlpack", (DLPACK, CAPSULE), "cupy.from_dlpack({x})", CUDA),
+        Import("from_dlpack", (DLPACK, CAPSULE), "cupy.from_dlpack({x})", ANY_DEVICE),
         copies("from_dlpack_copy", (DLPACK,), "cupy.from_dlpack({x}, copy=True)", CUDA),
         views("from_dlpack_nocopy", (DLPACK,), "cupy.from_dlpack({x}, copy=False)", CUDA),
         views("fromDlpack", (CAPSULE,), "cupy.fromDlpack({x})", CUDA),

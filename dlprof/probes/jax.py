@@ -126,6 +126,8 @@ class Jax(Probe):
         return host if bits is None else host.view(bits)
 
     def device(self, array: Any) -> str:
+        if array.sharding.memory_kind in ("pinned_host", "unpinned_host"):
+            return "cpu"  # whatever device may read it
         platform = next(iter(array.devices())).platform
         return "cuda" if platform == "gpu" else str(platform)
 

@@ -20,6 +20,7 @@ from dlprof.probes.base import (
     CUDA_ARRAY,
     DLPACK,
     NUMPY,
+    PINNED,
     ArraySpec,
     Export,
     Import,
@@ -103,6 +104,7 @@ class Numba(Probe):
     also = ("numba-cuda",)
     setup = _SETUP
     devices = ANY_DEVICE
+    flags = (PINNED,)
     array_type = "numba.cuda.cudadrv.devicearray.DeviceNDArray"
     exports = (
         Export("dlpack", DLPACK, "{x}", CPU),
@@ -261,6 +263,12 @@ def _interface(array: Any) -> Any:
 
 
 def _on_host(spec: ArraySpec) -> str:
+    if spec.layout == PINNED:
+        return (
+            "import numba.cuda\n"
+            f"x = numba.cuda.pinned_array({spec.shape}, dtype='{spec.dtype}')\n"
+            f"x[...] = {values(spec.elements, spec)}.reshape({spec.shape})"
+        )
     if spec.layout in ("aligned", "sliced"):  # Numba's runtime promises 32 bytes only
         return placed(spec, "own(numpy.empty({size}, dtype='uint8'))")
     if spec.layout == "F":

@@ -41,7 +41,7 @@ class Torch(Probe):
     distributions = ("torch",)
     setup = "import torch"
     devices = ANY_DEVICE
-    flags = ("requires-grad", "conjugated", "negated")
+    flags = ("requires-grad", "conjugated", "negated", "pinned")
     array_type = "torch.Tensor"
     settings = {  # noqa: RUF012 - as the contract has it
         "default dtype": "torch.get_default_dtype()",
@@ -261,6 +261,7 @@ def _repeated(count: int, length: int) -> str:
 FLAGGED = {
     "requires-grad": "\nx.requires_grad_()",
     "conjugated": "\nx = x.conj()",
+    "pinned": "\nx = x.pin_memory()",
     "negated": "\nx = torch.complex(x, x).conj().imag",  # as a user meets it: every second number
 }
 

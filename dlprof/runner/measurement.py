@@ -14,7 +14,7 @@ from typing import Any
 
 from dlprof import inference
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
-from dlprof.probes.base import Protocol
+from dlprof.probes.base import PINNED, Protocol
 from dlprof.runner import pairing, survey, worker_client
 from dlprof.runner import session as sessions
 from dlprof.runner.axes import NO_TIMES
@@ -85,6 +85,9 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     """
     if request.simulated and any(file.startswith(inference.PREFIX) for file in request.probe_files):
         raise UsageError(f"steps of inference need {NO_TIMES}")
+    no_cuda = catalog.interpreter.get("no_cuda")
+    if PINNED in request.axes.layouts and no_cuda:
+        raise Unmeasured(f"no page-locked memory here: {no_cuda}. {pairing.SIMULATE}")
     found, refused = _targets(request, catalog)
     cases = list(_all_cases(found, request))
     paths = [path for target in found for path in target.paths]
@@ -171,6 +174,7 @@ def _all_cases(targets: Sequence[Target], request: Request) -> Iterator[Case]:
                 continue
             # The protocol hands over plain memory, and the import says what is in it.
             flags = () if path.protocol == Protocol.BUFFER else target.producer.flags
+            flags = tuple(flag for flag in flags if flag != PINNED)
             for spec in survey.arrays(flags, target.device):
                 small = spec.shape, spec.dtype, spec.layout, spec.device
                 yield Case(target.producer, target.consumer, path, *small, surveyed=True)

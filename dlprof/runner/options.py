@@ -285,7 +285,7 @@ DTYPES = Option(
 LAYOUTS = Option(
     "layouts",
     Several(partial(axis_value, "layout"), commas=True),
-    "C, aligned, F, strided, sliced, reversed, broadcast or readonly.",
+    "C, aligned, F, strided, sliced, reversed, broadcast, readonly or pinned.",
     ARRAYS,
     default="C",
     metavar="NAME",

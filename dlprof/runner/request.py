@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dlprof.errors import UsageError
+from dlprof.probes.base import PINNED
 from dlprof.runner import options
 from dlprof.runner.axes import simulated_in
 
@@ -85,6 +87,15 @@ class Request:
     simulated: int = 0
 
 
+def _devices(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return where the source arrays are. Page-locked memory belongs to the host."""
+    if PINNED in values["layouts"]:
+        if "cuda" in values["devices"]:
+            raise UsageError("--layout pinned is memory of the host: leave out --device cuda")
+        return ("cpu",)
+    return ("cuda",) if simulated_in(values["devices"]) else values["devices"]
+
+
 def make_request(
     values: Mapping[str, Any], pairs: tuple[tuple[str, str], ...], command: tuple[str, ...]
 ) -> Request:
@@ -109,7 +120,7 @@ def make_request(
             shapes=values["shapes"],
             dtypes=values["dtypes"],
             layouts=values["layouts"],
-            devices=("cuda",) if simulated else values["devices"],
+            devices=_devices(values),
         ),
         globs=values["paths"],
         settings=settings,

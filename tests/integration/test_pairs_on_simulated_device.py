@@ -103,3 +103,19 @@ def test_frameworks_use_two_devices():
     command = [PYTHON, "-c", BETWEEN_TWO]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["True", "1"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("pair", "code", "device"),
+    [
+        (("torch", "jax"), "jax.dlpack.from_dlpack(x)", "cpu"),
+        (("numba", "torch"), "torch.from_numpy(x)", "cpu"),
+        (("torch", "cupy"), "cupy.asarray(x)", "cuda"),
+    ],
+)
+def test_page_locked_memory_stays_on_the_host_or_is_copied(pair, code, device, tmp_path):
+    options = {"device": "simulated", "python": PYTHON, "layout": "pinned", "diagnose": False}
+    session = dlprof.run(*pair, shape="256", path=code, output=tmp_path / "s.json", **options)
+    (result,) = session.results
+    assert result.ownership.verdict == ("view" if device == "cpu" else "copy")
+    assert result.ownership.evidence.result_device == device

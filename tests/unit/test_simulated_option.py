@@ -34,6 +34,13 @@ def request(**given):
     return make_request(values, (("cupy", "numba"),), ("run",))
 
 
+def test_page_locked_memory_is_the_hosts_also_next_to_a_simulated_device():
+    found = request(devices="simulated", layouts="pinned")
+    assert (found.axes.devices, found.simulated) == (("cpu",), 1)
+    with pytest.raises(UsageError, match="pinned is memory of the host"):
+        request(devices="cuda", layouts="pinned")
+
+
 def untimed(code="numba.cuda.as_cuda_array(x)", order="host-sync", **changes):
     """A case on a simulated device: with a verdict on order, and without times."""
     waits = {"host-sync": 45 * MS}.get(order, 0.2 * MS)
