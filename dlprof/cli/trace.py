@@ -173,7 +173,7 @@ def end(trace: Trace, words: Sequence[str]) -> None:
 
     With ``--fail-on``, the success of a program with lost counts becomes exit code 3.
     """
-    from dlprof.report.trace_advice import argument_places
+    from dlprof.report.trace_advice import argument_places, short_file
     from dlprof.report.trace_document import cut_short, row_place
     from dlprof.runner.trace import COPY, CROSSING, doubts, faults
 
@@ -187,6 +187,8 @@ def end(trace: Trace, words: Sequence[str]) -> None:
         unknown = [row_place(row) for row in trace.rows if {*words} & {*doubts(row)}]
         if {*words} & {COPY, CROSSING}:
             unknown += argument_places(trace)
+        if COPY in words:
+            unknown += [f"{short_file(file)}:{line}" for file, line, *_ in trace.uncounted]
         result = "passed" + (f", but unknown for {_first_places(unknown)}" if unknown else "")
         if trace.unseen:
             result += "; forms that dlprof does not see are not checked"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dlprof.runner.quantity import size_text
+from dlprof.runner.quantity import plain_time, significant, size_text
 from dlprof.runner.trace import Trace, TraceRow
 from dlprof.text.clean import counted
 
@@ -34,6 +34,8 @@ STACKED = {
 """By a conversion of a list of NumPy arrays: one that copies whole arrays."""
 LAUNCH = "kernel[…](x)"
 MOST_ADVICE = 3
+LEAST_LINE_NS = 100_000_000
+"""The least time of a whole line that samples tell."""
 
 
 def notes(trace: Trace) -> Iterator[str]:
@@ -49,8 +51,24 @@ def notes(trace: Trace) -> Iterator[str]:
             f"NumPy arrays as arguments of jitted functions: {counted(calls, 'call')} on {lines}"
             f" ({size_text(size, 2)}), {places}. Their time is not known."
         )
+    if trace.uncounted:
+        found = [_uncounted(trace, *entry) for entry in trace.uncounted]
+        more = f"; {counted(len(found) - MOST_ADVICE, 'more line')}" if found[MOST_ADVICE:] else ""
+        yield f"may copy without a row: {'; '.join(found[:MOST_ADVICE])}{more}."
     if trace.unseen:
-        yield f"not seen, if they occur: {', '.join(trace.unseen)}."
+        where = " elsewhere" if trace.uncounted else ""
+        yield f"not seen, if they occur{where}: {', '.join(trace.unseen)}."
+
+
+def _uncounted(trace: Trace, file: str, line: int, took_ns: int, copies: Sequence[str]) -> str:
+    """Return calls, place and, if it is long, the time of the whole line."""
+    text = f"{' and '.join(copies)} in {short_file(file)}:{line}"
+    if took_ns < LEAST_LINE_NS:
+        return text
+    share = (
+        f", {significant(100 * took_ns / trace.wall_ns, 2)} %" if took_ns < trace.wall_ns else ""
+    )
+    return f"{text} (whole line {plain_time(took_ns)}{share})"
 
 
 def argument_places(trace: Trace) -> list[str]:

@@ -25,7 +25,7 @@ from dlprof.report.document import (
     Table,
     Tone,
 )
-from dlprof.report.trace_advice import notes, short_file
+from dlprof.report.trace_advice import LEAST_LINE_NS, notes, short_file
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import plain_time, significant, size_text
 from dlprof.runner.session import SIMULATED
@@ -155,7 +155,8 @@ def _answer(
 ) -> Answer:
     label = f"costliest {word}"
     if row is None:
-        unknown = sum(word in doubts(row) for row in trace.rows)
+        unknown = len({row_place(row) for row in trace.rows if word in doubts(row)})
+        unknown += len(trace.uncounted) if word == "copy" else 0
         note = f"none known, {counted(unknown, 'line')} may" if unknown else "none"
         return Answer(label, "", note=note)
     note = f"{row_place(row)}; {counted(row.calls, 'call')}"
@@ -229,6 +230,8 @@ def _facts(row: TraceRow, full: bool) -> Iterator[str]:
     if row.parallel_ns > row.total_ns / 10:
         yield f"{plain_time(row.total_ns + row.parallel_ns)} in all threads, some at once"
     yield f"{plain_time(row.first_ns)} of it in the first call" if _is_first_long(row) else ""
+    if row.line_ns > max(2 * row.total_ns, LEAST_LINE_NS):
+        yield f"whole line {plain_time(row.line_ns)}"
     if row_result(row) == "mixed" and row.copies:
         yield f"{row.copies:,} of {row.calls:,} copy"
     if row.waits and not row.waited_ns:  # a simulated device records waits, and has no times

@@ -6,12 +6,9 @@ the version.
 
 from __future__ import annotations
 
-import ast
 import datetime
 import json
-import linecache
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -27,14 +24,13 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from dlprof.errors import SessionError, UsageError
-from dlprof.runner import files
+from dlprof.runner import files, trace_source
 from dlprof.runner.evidence import Maybe, Model, Number, Whole
 from dlprof.runner.interrupts import uninterrupted
 from dlprof.runner.worker_client import same_interpreter
 from dlprof.simulated import environment
 from dlprof.text import json_text
 from dlprof.text.clean import sanitised
-from dlprof.text.source import NOT_PYTHON
 from dlprof.tracer.calls import Tracer
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
@@ -44,11 +40,6 @@ from dlprof.tracer.targets import ALWAYS_UNSEEN, UNSEEN
 
 COPY, WAIT, CROSSING = "copy", "wait", "device-crossing"
 FAULTS = (COPY, WAIT, CROSSING)
-AROUND, WIDEST, MOST_SOURCES = 5, 300, 1000
-"""Lines kept around a row, characters kept of a line, and rows whose source is kept."""
-ALLOW = re.compile(
-    r"#\s*dlprof:\s*allow\s+((?:copy|wait|device-crossing)(?:,\s*(?:copy|wait|device-crossing))*)"
-)
 OUTLIVES_S = 5.0
 SUMMED = (
     *("calls", "total_ns", "first_ns", "bytes", "views", "copies", "unknown"),
@@ -66,6 +57,7 @@ class TraceRow(Model):
     first source; ``retyped`` has the dtypes of results that differ from their sources. ``allowed``
     names what the program says it expects. ``first_ns`` is what the first calls of all processes
     took, and ``parallel_ns`` is what threads took at once, which ``total_ns`` has once.
+    ``line_ns`` is what the whole statement took, by samples.
     """
 
     file: str
@@ -89,6 +81,7 @@ class TraceRow(Model):
     unknown: Whole = 0
     reads: Whole = 0
     parallel_ns: Whole = 0
+    line_ns: Whole = 0
     raised: Whole = 0
     maybe_waits: Whole = 0
     waited_ns: Whole = 0
@@ -126,6 +119,8 @@ class Trace(Model):
     ``events`` has begin, duration, row, process and thread of single conversions, if requested.
     ``sources`` has numbered lines of each file around its rows. ``arguments`` has file, line,
     calls and bytes of NumPy arrays that compiled functions took. ``frameworks`` were imported.
+    ``lines`` has file, line and time of the lines that took longest, by samples. ``uncounted`` has
+    file, line, time and calls of statements that may copy without a row.
     """
 
     schema_: str = Field(SCHEMA, alias="schema")
@@ -144,6 +139,8 @@ class Trace(Model):
     troubles: list[str] = Field(default_factory=list)
     arguments: list[tuple[str, Whole, Whole, Whole]] = Field(default_factory=list)
     frameworks: list[str] = Field(default_factory=list)
+    lines: list[tuple[str, Whole, Whole]] = Field(default_factory=list)
+    uncounted: list[tuple[str, Whole, Whole, list[str]]] = Field(default_factory=list)
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -283,73 +280,11 @@ def traced_block(include: tuple[str, ...], keep: Callable[[Trace], None]) -> Ite
 
 
 def completed(fields: Mapping[str, Any]) -> Trace:
-    """Return the trace of these ``fields``, with the source of each line and what is allowed there.
+    """Return the trace of these ``fields``, with what the source of its lines says.
 
     Names and text of the program are sanitized.
     """
-    linecache.checkcache()
-    texts = {file: _source(file) for file in {row["file"] for row in fields["rows"]}}
-    rows = []
-    for row in fields["rows"]:
-        lines = texts[row["file"]]
-        expression, allowed = _expression(row, lines)[:WIDEST], sorted({*_allowed(row, lines)})
-        rows.append({**row, "expression": expression, "allowed": allowed})
-    sources = _sources(rows, texts)
-    return Trace.model_validate(sanitised({**fields, "rows": rows, "sources": sources}))
-
-
-def _sources(
-    rows: Sequence[Mapping[str, Any]], texts: Mapping[str, list[str]]
-) -> dict[str, list[tuple[int, str]]]:
-    """Return the lines around each row, by file."""
-    line_numbers: dict[str, set[int]] = {}
-    for row in rows[:MOST_SOURCES]:
-        around = range(row["line"] - AROUND, row["line"] + AROUND + 1)
-        line_numbers.setdefault(row["file"], set()).update(around)
-    return {
-        file: [
-            (number, lines[number - 1][:WIDEST])
-            for number in sorted(numbers)
-            if 0 < number <= len(lines)
-        ]
-        for file, numbers in line_numbers.items()
-        if (lines := texts[file])
-    }
-
-
-def _source(file: str) -> list[str]:
-    """Return the lines of a file or of a notebook's cell. Code may name any file as its own."""
-    with suppress(OSError, ValueError):
-        if not Path(file).exists() or files.is_readable(Path(file)):
-            return [line.rstrip("\n") for line in linecache.getlines(file)]
-    return []
-
-
-def _expression(row: Mapping[str, Any], lines: Sequence[str]) -> str:
-    """Return the text of a conversion, or the whole line if its columns do not hold a call."""
-    span = row.get("span")
-    number: int = row["line"]
-    if not 1 <= number <= len(lines):
-        return ""
-    if span and span[1] <= len(lines):
-        first, last, begin, end = span
-        with suppress(*NOT_PYTHON, IndexError):  # a long chain of operands is too deep
-            texts = [text.encode() for text in lines[first - 1 : last]]
-            texts[-1] = texts[-1][:end]
-            texts[0] = texts[0][begin:]
-            tree = ast.parse(b"\n".join(texts).decode("utf-8", "replace"), mode="eval")
-            if any(isinstance(node, ast.Call) for node in ast.walk(tree)):
-                return ast.unparse(tree)
-    return lines[number - 1].split("#")[0].strip()
-
-
-def _allowed(row: Mapping[str, Any], lines: Sequence[str]) -> Iterator[str]:
-    """Yield what comments on the lines of the expression allow."""
-    line = row["line"]
-    first, last = (row.get("span") or (line, line))[:2]
-    for text in lines[max(min(first, line) - 1, 0) : max(last, line)]:
-        for words in ALLOW.findall(text):
-            yield from (word.strip() for word in words.split(","))
+    return Trace.model_validate(sanitised({**fields, **trace_source.read(fields)}))
 
 
 def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -387,6 +322,7 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         ],
         "rows": list(rows.values()),
         "arguments": _arguments(parts),
+        "lines": _summed([line for part in parts for line in part["lines"]], 2),
         "frameworks": sorted({name for part in parts for name in part["frameworks"]}),
         "timeline": timeline,
         "events": events,

@@ -30,6 +30,7 @@ from dlprof.tracer.arrays import (
     queue_state,
     resolved,
 )
+from dlprof.tracer.lines import Lines
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import COPIES, READS, UNKNOWN, VIEWS, Queue, Row, Rows, count
 from dlprof.tracer.targets import Target
@@ -88,6 +89,7 @@ class Tracer:
 
     def __init__(self, places: Places, rows: Rows) -> None:
         self.places, self.rows, self.kinds = places, rows, Kinds()
+        self.lines = Lines(places, rows.line_times_s)
         self.inside: set[int] = set()
         """Threads that are in a traced call."""
         self.exports: dict[int | None, Export] = {}
@@ -99,6 +101,7 @@ class Tracer:
     def stop(self) -> None:
         """Record no more, not even in a wrapper that is still held somewhere."""
         self.is_active = False
+        self.lines.stop()
         for calls in self.calls:
             calls.clear()
 
@@ -107,6 +110,7 @@ class Tracer:
         self.inside.clear()
         self.exports.clear()
         self.rows.begin()
+        self.lines.begin_again()
         for calls in self.calls:
             calls.rows.clear()
 

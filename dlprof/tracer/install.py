@@ -119,6 +119,7 @@ class Installed:
 
     def _imported(self, root: str) -> None:
         """Wrap a framework's functions that exist by now. An error does not fail the import."""
+        self._tracer.lines.start()
         try:
             self._wrap(root)
         except Exception as error:  # noqa: BLE001 - the program goes on

@@ -38,6 +38,8 @@ MOST_EVENTS = 200_000
 MOST_SHAPES, OTHERS = 64, "others"
 """Dtypes and shapes that a row tells apart, and the name of all later ones, which have no size."""
 MOST_BLOCKS = 64
+MOST_LINES = 500
+"""A line is in the file if it took this part of the time."""
 TIME, VIEWS, COPIES, UNKNOWN, READS, SIZE, BYTES = range(7)
 """The numbers of a row for one dtype and shape. SIZE is the bytes of one array."""
 LONGER, LONGER_NS = 3, 20_000
@@ -226,6 +228,8 @@ class Rows:
         self.troubles: dict[str, str] = {}
         """Failures of the tracer, by place and type of the error."""
         self.with_events = events
+        self.line_times_s: dict[tuple[str, int], float] = {}
+        """What the user's lines took, as :class:`Lines` saw it."""
         self._positions: dict[int, tuple[CodeType, list[Any]]] = {}
         """Lines and columns of instructions, by the id of their code, which is kept here."""
         self.begin()
@@ -241,6 +245,7 @@ class Rows:
         self.started_s = _clock()
         self.next_file_s = self.started_s + FIRST_FILE_S
         self.rows: dict[Any, Row] = {}
+        self.line_times_s.clear()
         self.arguments: dict[Any, list[int]] = {}
         """Calls of compiled functions with NumPy arrays, and the bytes, by file and line."""
         self.events: list[tuple[int, int, Row, int]] = []
@@ -321,6 +326,11 @@ class Rows:
                 probe.name for probe in ALL if probe.array_type and probe.module in sys.modules
             ],
             "arguments": [[*line, *numbers] for line, numbers in list(self.arguments.items())],
+            "lines": [
+                [*place, round(took_s * 1e9)]
+                for place, took_s in list(self.line_times_s.items())
+                if took_s * MOST_LINES > _clock() - self.started_s
+            ],
             "timeline": [
                 [round(since_s * 1e9), round(until_s * 1e9), place, round(took)]
                 for place, row in enumerate(rows)

@@ -1,6 +1,7 @@
 """Which forms of a conversion a trace sees: as the table of its page says."""
 
 import importlib
+import linecache
 import re
 from pathlib import Path
 
@@ -113,3 +114,25 @@ def test_a_stacked_list_has_the_same_values(conversion):
     names["x"] = [names["a"], names["a"]]
     before, after = eval(conversion, names), eval(STACKED[conversion], names)
     assert names["numpy"].array_equal(before, after)
+
+
+LOOP = """\
+import time, torch
+rows = [torch.ones(100_000)] * 9
+end = time.perf_counter() + 0.5
+while time.perf_counter() < end:
+    torch.stack(rows)
+    names = {}.copy()
+"""
+
+
+def test_a_line_that_copies_without_a_row_is_named_with_its_time():
+    pytest.importorskip("torch")
+    linecache.cache["loop.py"] = len(LOOP), None, LOOP.splitlines(keepends=True), "loop.py"
+    with dlprof.trace() as found:
+        exec(compile(LOOP, "loop.py", "exec"), {})
+    (entry,) = found.trace.uncounted
+    file, line, took_ns, copies = entry
+    assert (file, line, copies) == ("loop.py", 5, ["torch.stack()"])
+    assert 0 < took_ns <= found.trace.wall_ns
+    assert "may copy without a row: torch.stack() in loop.py:5" in str(found)

@@ -66,11 +66,15 @@ def part(pid, *rows, ended=True):
         "versions": {},
         "rows": rows,
         "arguments": [],
+        "lines": [],
         "frameworks": [],
         "timeline": [],
         "events": [],
         "troubles": [],
     }
+
+
+FIELDS = {"program": [], "exit_code": 0, "wall_ns": 1, **merged([part(1)])}
 
 
 def target(name):
@@ -225,7 +229,7 @@ def test_a_comment_allows_the_words_that_it_begins_with(tmp_path, text, allowed)
     program = tmp_path / "app.py"
     program.write_text(text, encoding="utf-8")
     rows = [{**ROW, "file": str(program)}]
-    trace = completed({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
+    trace = completed({**FIELDS, "rows": rows})
     assert trace.rows[0].allowed == allowed
 
 
@@ -240,7 +244,7 @@ def test_a_line_that_cannot_be_shown_costs_no_trace(tmp_path, kind):
     file = {"device": "/dev/zero", "missing": "\udc80"}.get(kind, str(program))
     span = [3, 1, 9, 0] if kind == "odd span" else [1, 1, 4, len(program.name) + 4000]
     rows = [{**ROW, "file": file, "span": span}]
-    trace = completed({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
+    trace = completed({**FIELDS, "rows": rows})
     assert trace.rows[0].calls == 1
 
 
@@ -250,7 +254,7 @@ def test_each_file_is_read_once_however_many_lines_convert(tmp_path, monkeypatch
     program = tmp_path / "app.py"
     program.write_text("f(x)\n" * 50, encoding="utf-8")
     rows = [{**ROW, "file": str(program), "line": line} for line in range(1, 51)]
-    completed({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
+    completed({**FIELDS, "rows": rows})
     assert read == [str(program)]
 
 
