@@ -52,9 +52,9 @@ def notes(trace: Trace) -> Iterator[str]:
             f" ({size_text(size, 2)}), {places}. Their time is not known."
         )
     if trace.uncounted:
-        found = [_uncounted(trace, *entry) for entry in trace.uncounted]
-        more = f"; {counted(len(found) - MOST_ADVICE, 'more line')}" if found[MOST_ADVICE:] else ""
-        yield f"may copy without a row: {'; '.join(found[:MOST_ADVICE])}{more}."
+        texts = [_uncounted(trace, *entry) for entry in trace.uncounted]
+        more = f"; {counted(len(texts) - MOST_ADVICE, 'more line')}" if texts[MOST_ADVICE:] else ""
+        yield f"may copy without a row: {'; '.join(texts[:MOST_ADVICE])}{more}."
     if trace.unseen:
         where = " elsewhere" if trace.uncounted else ""
         yield f"not seen, if they occur{where}: {', '.join(trace.unseen)}."
