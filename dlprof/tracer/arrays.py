@@ -60,6 +60,8 @@ class Kind:
     may_keep: bool = False
     """Whether it may give out the same array again, so that a result that owns its memory is no
     proof of a copy."""
+    is_wrapper: bool = False
+    """Whether it is a class without a probe that converts in its own ``__array__``."""
     host_copy: Callable[[Any], Any] | None = None
     """The copy on the host that an array keeps, and gives out again; None if it keeps none."""
 
@@ -97,7 +99,9 @@ class Kinds(dict[type, "Kind | None"]):
         if is_known or not any(hasattr(kind, name) for name in PROTOCOLS):
             return None
         found = no_array(str(kind.__module__).partition(".")[0])
-        return replace(found, may_keep=hasattr(kind, "__array__"))
+        by_method = hasattr(kind, "__array__")
+        is_wrapper = by_method and not hasattr(kind, "__dlpack__")
+        return replace(found, may_keep=by_method, is_wrapper=is_wrapper)
 
 
 def resolved(dotted: str) -> Any:

@@ -12,7 +12,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from threading import get_ident
 from typing import Any
@@ -94,6 +94,9 @@ class Tracer:
         """Threads that are in a traced call."""
         self.exports: dict[int | None, Export] = {}
         """Capsules that wait for their consumers, by the pointers in them."""
+        self.inner: dict[int, tuple[int | None, float]] = {}
+        """By a thread that converts an object with an ``__array__`` of its own: the address of the
+        last array that was converted inside, and the time of that."""
         self.is_active = True
         self.host_waits = host_waits()
         self.calls: list[Calls] = []
@@ -199,6 +202,8 @@ class Calls(dict[type, "Kind | None"]):
         elif kind is OWN:
             return self.uncounted()
         else:
+            if kind.is_wrapper:
+                self.tracer.inner[get_ident()] = None, 0.0
             host = kind.host_copy(source) if kind.host_copy else None
             is_busy = kind.is_busy(source) if kind.is_busy else None
             if is_busy is None and self._upload_state is not None:
@@ -247,6 +252,16 @@ class Calls(dict[type, "Kind | None"]):
         result_kind = self.tracer.kinds[type(result)]
         if result is source or kind is OWN:
             return False
+        thread = get_ident() if self.tracer.inner else 0
+        if thread in self.tracer.inner and result_kind is not None:
+            address = result_kind.address(result)
+            inner, inner_ns = self.tracer.inner.pop(thread)
+            if not kind.is_wrapper:
+                self.tracer.inner[thread] = address, inner_ns + took_ns
+            elif inner is not None and address == inner:
+                return False  # the call inside converted
+            else:
+                kind, took_ns = replace(kind, address=lambda _: inner), took_ns - inner_ns
         if result_kind is CAPSULE:
             self._exported(row, kind, source, queue, result, took_ns, waits)
             return False
@@ -438,7 +453,8 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
             if call is None:
                 return original(*args, **kwargs)
             row = call[0]
-            inside.add(thread)
+            if not kind.is_wrapper:
+                inside.add(thread)
             try:
                 waits = host_waits() if host_waits else 0
                 began_s = _clock()

@@ -110,9 +110,19 @@ def callbacks_from_c():
 def an_own_class_of_arrays():
     class Batch:
         def __array__(self, dtype=None, copy=None):
-            return T.numpy()
+            return T.numpy()  #: 1 x.numpy() view
 
-    np.asarray(Batch())  #: 1 numpy.asarray(x) unknown
+    class Rows(Batch):
+        def __array__(self, dtype=None, copy=None):
+            return T.numpy()[::2].repeat(2)  #: 1 x.numpy() view
+
+    class Plain(Batch):
+        def __array__(self, dtype=None, copy=None):
+            return X
+
+    np.asarray(Batch())
+    np.asarray(Rows())  #: 1 numpy.asarray(x) copy
+    np.asarray(Plain())  #: 1 numpy.asarray(x) unknown
 
 
 def calls_inside_the_call_of_a_class():
