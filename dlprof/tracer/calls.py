@@ -68,6 +68,11 @@ class Export:
     waits: bool = False
     """Whether the call that made the capsule waited on the host."""
 
+    def learn(self, kind: Kind | None, result: Any) -> None:
+        """Take from its consumer what is not known of the source."""
+        if self.key is None and kind is not None:
+            self.key, self.nbytes = kind.key(result), kind.nbytes(result)
+
     def flush(self) -> None:
         """Count it alone: its consumer was not traced."""
         count(self.row.meet(self.key, self.nbytes, self.device, 0), self.took_ns, UNKNOWN, 0)
@@ -202,8 +207,6 @@ class Calls(dict[type, "Kind | None"]):
         elif kind is OWN:
             return self.uncounted()
         else:
-            if kind.is_wrapper:
-                self.tracer.inner[get_ident()] = None, 0.0
             host = kind.host_copy(source) if kind.host_copy else None
             is_busy = kind.is_busy(source) if kind.is_busy else None
             if is_busy is None and self._upload_state is not None:
@@ -214,6 +217,13 @@ class Calls(dict[type, "Kind | None"]):
         is_known = is_busy is not None and self.tracer.host_waits is None
         queue = (bool(is_busy), (len(args), *kwargs)) if is_known else None
         return row, kind, source, host, queue, state is not None
+
+    def enter(self, kind: Kind, thread: int) -> None:
+        """Note that a thread is in a call, whose inner calls do not count."""
+        if kind.is_wrapper:
+            self.tracer.inner[thread] = None, 0.0
+        else:
+            self.tracer.inside.add(thread)
 
     def uncounted(self) -> Call:
         """Return a call that is not counted, nor are the calls inside it."""
@@ -250,18 +260,10 @@ class Calls(dict[type, "Kind | None"]):
             self._recorded(row, waits, result)
             return self._container(row, source, host, queue, result, took_ns)
         result_kind = self.tracer.kinds[type(result)]
+        if self.tracer.inner:
+            kind, took_ns = self._inner(kind, result_kind, result, took_ns)
         if result is source or kind is OWN:
             return False
-        thread = get_ident() if self.tracer.inner else 0
-        if thread in self.tracer.inner and result_kind is not None:
-            address = result_kind.address(result)
-            inner, inner_ns = self.tracer.inner.pop(thread)
-            if not kind.is_wrapper:
-                self.tracer.inner[thread] = address, inner_ns + took_ns
-            elif inner is not None and address == inner:
-                return False  # the call inside converted
-            else:
-                kind, took_ns = replace(kind, address=lambda _: inner), took_ns - inner_ns
         if result_kind is CAPSULE:
             self._exported(row, kind, source, queue, result, took_ns, waits)
             return False
@@ -269,8 +271,7 @@ class Calls(dict[type, "Kind | None"]):
             took_ns += source.took_ns
             waits |= source.waits
             row.waits_in = source.row.target.conversion if source.waits else row.waits_in
-            if source.key is None and result_kind is not None:
-                source.key, source.nbytes = result_kind.key(result), result_kind.nbytes(result)
+            source.learn(result_kind, result)
         outcome = self._outcome(row, kind, source, host, result_kind, result)
         if outcome is None:
             return False
@@ -290,6 +291,22 @@ class Calls(dict[type, "Kind | None"]):
         ):
             self._queued(row, key, index, queue, took_ns)
         return True
+
+    def _inner(
+        self, kind: Kind, result_kind: Kind | None, result: Any, took_ns: float
+    ) -> tuple[Kind, float]:
+        """Return the kind and the time of a call without the conversions inside it."""
+        thread = get_ident()
+        if thread not in self.tracer.inner or result_kind is None:
+            return kind, took_ns
+        address = result_kind.address(result)
+        inner, inner_ns = self.tracer.inner.pop(thread)
+        if not kind.is_wrapper:
+            self.tracer.inner[thread] = address, inner_ns + took_ns
+            return kind, took_ns
+        if inner is not None and address == inner:
+            return OWN, took_ns
+        return replace(kind, address=lambda _: inner), took_ns - inner_ns
 
     def _may_wait(self, kind: Kind | None, result: Any, is_upload: bool) -> bool:
         """Whether the call needed the device: not if it copied from host to host."""
@@ -453,8 +470,7 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
             if call is None:
                 return original(*args, **kwargs)
             row = call[0]
-            if not kind.is_wrapper:
-                inside.add(thread)
+            calls.enter(kind, thread)
             try:
                 waits = host_waits() if host_waits else 0
                 began_s = _clock()
