@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from dlprof.judge import thresholds
 from dlprof.probes.base import ANY_DEVICE, DTYPES
-from dlprof.protocol.messages import DIAGNOSIS, SAME
+from dlprof.protocol.messages import DIAGNOSIS, MISUSE, SAME
 from dlprof.runner.axes import shape_text
 from dlprof.runner.evidence import (
     Alignment,
@@ -158,6 +158,8 @@ class CaseView:
         status, stage = self.result.status, self.result.refused_at
         is_asked = status != "unsupported" or stage not in NOT_THE_CONVERSION
         is_asked &= not self.result.is_of_faulty_probe
+        if self.misuse and status == "unsupported":  # the driver's error, and no refusal
+            return "crash"
         return FAILURES.get(status, "") if is_asked else ""
 
     @property
@@ -203,6 +205,12 @@ class CaseView:
         that gives no answer in time proves no hang.
         """
         return self.lost is not None and (self.result.lost is not None or not self.lost.limit_s)
+
+    @property
+    def misuse(self) -> str:
+        """The report of a simulated driver on the conversion: a GPU may end the process there."""
+        notes = self.result.notes
+        return next((note.reason for note in notes if note.instrument == MISUSE), "")
 
     @property
     def is_dangling(self) -> bool:

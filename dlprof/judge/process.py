@@ -47,6 +47,8 @@ SHORTEST_S = 10
 
 def show_crash(subject: Subject) -> Effect:
     """The process dies of the conversion, or the conversion never returns."""
+    if CaseView(0, subject.result).misuse:
+        raise NoReproducer("only the simulated driver reports it")
     if subject.result.status == "ok":
         raise NoReproducer(
             "the process was lost in an instrument, which converts in ways of its own; alone, the"
@@ -73,10 +75,11 @@ def show_crash(subject: Subject) -> Effect:
     "The call returns or raises an error.",
     show_crash,
     source=f"A consumer that cannot take an array raises `BufferError` ({FROM_DLPACK}).",
-    fault=Fault(lambda case: case.is_lost_for_sure),
+    fault=Fault(lambda case: case.is_lost_for_sure or bool(case.misuse)),
 )
 def crash(cases: Cases) -> Iterator[FindingRecord]:
-    """The process died, or gave no answer within the time limit.
+    """The process died or gave no answer within the time limit, or a simulated driver reports a
+    use of memory, a stream or an event that does not exist.
 
     An instrument that exceeds its time limit proves no fault of the conversion.
     """
@@ -101,6 +104,13 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
             f"{first_line(losses[0].how)}{during}",
             advice=f"{code(other)} works." if other else "",
             brief=history(group[0]),
+        )
+    for group in cases.groups(lambda case: case.misuse and (case.pair, case.misuse)):
+        yield finding(
+            group,
+            ("misuses the driver:", "misuse the driver:"),
+            group[0].misuse,
+            brief="A GPU may end the process there.",
         )
 
 

@@ -35,6 +35,8 @@ SAME_ERROR = 24
 OTHER_VALUES = "other values"
 """The answer for a plain array that is still converted after refusals."""
 
+MISUSE = "driver"
+"""The note with what the simulated driver reports of a conversion."""
 NO_ARRAY = "the call leaves no array behind"
 """The reason why an instrument has nothing to look at."""
 

@@ -243,12 +243,25 @@ class Runner:
                 suspects.append(entry._replace(before=outcome))
             else:
                 self._keep(entry, round_, compared(entry.case, outcome, entry.before))
+            if is_first and not outcome.alive and outcome.stage == "create":
+                waiting = self._end_with(entry, waiting, round_, outcome)
             if worker is None and not alone:
                 suspects += [other for other in waiting if other.path == entry.path]
                 waiting = [other for other in waiting if other.path != entry.path]
         for entry in waiting:
             self._keep(entry, round_, Outcome("skipped", SPOILS))
         return suspects
+
+    def _end_with(self, entry: Entry, waiting: Group, round_: int, outcome: Outcome) -> Group:
+        """Keep the outcome for all cases of a source that ends its process when it is made.
+
+        Each would end a process of its own, which takes seconds. Return the other cases.
+        """
+        array = operator.attrgetter("producer.name", "shape", "dtype", "layout", "device")
+        same = [other for other in waiting if array(other.case) == array(entry.case)]
+        for other in same:
+            self._keep(other, round_, outcome)
+        return [other for other in waiting if other not in same]
 
     def _next(
         self, processes: Processes, entry: Entry, round_: int, alone: bool

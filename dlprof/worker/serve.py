@@ -19,7 +19,7 @@ from typing import Any
 from dlprof.device import gpu_state
 from dlprof.device.cuda import CudaUnavailable, Gpu, admit_jax, device_ordinal, open_gpu
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
-from dlprof.protocol.messages import DIAGNOSIS, FAILED_IN, FAULTY, REFUSED, words
+from dlprof.protocol.messages import DIAGNOSIS, FAILED_IN, FAULTY, MISUSE, REFUSED, words
 from dlprof.worker import inspect, memory, simulated
 from dlprof.worker.channel import Channel, Reply
 from dlprof.worker.instruments import (
@@ -201,8 +201,13 @@ def measure_case(state: WorkerState, request: dict[str, Any], reply: Reply) -> O
     state.channel.measuring = True
     simulated.misuse(path.producer, path.consumer)  # of a case before
     looks = settings.watched(subject, reply) if "settings" in request["instruments"] else None
-    with looks or nullcontext():
-        result = _convert_first(subject, request, cases_before, reply)
+    try:
+        with looks or nullcontext():
+            result = _convert_first(subject, request, cases_before, reply)
+    finally:
+        misused = simulated.misuse(path.producer, path.consumer)
+        if misused:
+            reply.failed(MISUSE, misused)
     subject = subject.relocate(result)
     del result
     instruments = Instruments(subject, request, reply, is_smaller=spec != full_spec)
@@ -211,8 +216,9 @@ def measure_case(state: WorkerState, request: dict[str, Any], reply: Reply) -> O
         instruments.run()  # unwatched: NVML's answers take as long as a case of a survey
     else:
         trouble = gpu_state.watch(instruments.run, instruments.gpu)
-    if misused := simulated.misuse(path.producer, path.consumer):
-        reply.failed("device", misused)
+    later = simulated.misuse(path.producer, path.consumer)
+    if later and later != misused:
+        reply.failed("device", later)
     if "host_time" in reply.failures:
         return "unsupported", reply.failures["host_time"]
     return ("invalid", trouble) if trouble else ("ok", None)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
-from dlprof.device.cuda import LEGACY_STREAM, Gpu, device_ordinal, is_simulated, open_gpu
+from dlprof.device.cuda import LEGACY_STREAM, CudaError, Gpu, device_ordinal, is_simulated, open_gpu
 from dlprof.probes.base import DTYPES, Probe, Unsupported
 from dlprof.protocol.messages import verdict
 from dlprof.worker.memory import span
@@ -88,9 +89,13 @@ def adapt(probe: Probe) -> Probe:
 
 
 def misuse(*probes: Probe) -> str:
-    """Return the last misuse of the driver since the last call; empty for none."""
+    """Wait for all work; return the last misuse of the driver since the last call, or empty."""
     gpus = [probe.gpu for probe in probes if isinstance(probe, OnSimulatedDevice)]
-    return gpus[0].misuse() if gpus else ""
+    if not gpus:
+        return ""
+    with suppress(CudaError):  # an error of the work is known by the report
+        gpus[0].synchronize_device()
+    return gpus[0].misuse()
 
 
 def compare_contents(

@@ -159,11 +159,26 @@ def test_what_a_kernel_should_have_written_is_neither_right_nor_wrong(tmp_path):
     assert result.ownership.verdict == "copy"
 
 
-def test_a_conversion_that_misuses_the_driver_is_noted(tmp_path):
+def test_a_conversion_that_misuses_the_driver_is_an_error(tmp_path):
     ends_twice = "(lambda s: cupy.cuda.runtime.streamDestroy(s.ptr))(cupy.cuda.Stream())"
     setup = f"import cupy; x = cupy.asarray([1.0]); f = lambda x: ({ends_twice}, x)[1]"
     found = looked_at(tmp_path, "f(x)", setup)
-    assert [*map(str, found.notes)] == ["device: a stream that does not exist was destroyed"]
+    report = "a stream that does not exist was destroyed"
+    assert [*map(str, found.notes)] == [f"driver: {report}"]
+    (finding,) = package.load(tmp_path / "s.json").findings
+    assert (finding.rule, finding.severity) == ("DLP016", "error")
+    assert report in finding.summary
+
+
+def test_a_copy_of_memory_that_is_not_allocated_is_a_finding(tmp_path):
+    names = "import cupy; x = cupy.ones(64, 'float32'); cuda = cupy.cuda.runtime"
+    setup = f"{names}; freed = cuda.malloc(256); cuda.free(freed)"
+    code = "(cuda.memcpyAsync(x.data.ptr, freed, 64, 3, 0), x)[1]"
+    words = ("-s", setup, "--source", "x", "--device", "simulated", "--rounds", "1")
+    found = dlprof("time", *words, code, "-o", tmp_path / "s.json")
+    assert "DLP016" in found.out
+    assert "a copy of memory that is not allocated" in found.out
+    assert "refused" not in found.out
 
 
 def test_a_view_that_lets_its_source_go_is_dangling(tmp_path):

@@ -12,8 +12,9 @@ class ScriptedWorkers:
     """All workers of a run. Fields name the imports or instruments with a fault.
 
     ``asked`` lists the imports that each process served. ``dies`` and ``dies_of_dtype`` end
-    their worker; ``dies_in_company`` does so only after another case. After ``poisons`` the worker
-    dies before it begins the next case, and after ``spoils`` it refuses all others. Refusals of
+    their worker in ``stage``; ``dies_in_company`` does so only after another case. After
+    ``poisons`` the worker dies before it begins the next case, and after ``spoils`` it refuses all
+    others. Refusals of
     ``jams`` break a path that converted before. ``gives`` adds parts to a conversion. An import in
     ``corrupts`` makes the values of another import wrong. ``fatal`` instruments end their worker.
     The user stops the run in ``stopped`` instruments.
@@ -22,6 +23,7 @@ class ScriptedWorkers:
     dies: set = field(default_factory=set)
     dies_in_company: set = field(default_factory=set)
     dies_of_dtype: str = ""
+    stage: str = "host_time"
     poisons: set = field(default_factory=set)
     refuses: set = field(default_factory=set)
     spoils: set = field(default_factory=set)
@@ -117,7 +119,7 @@ class ScriptedWorker:
         on_stage("host_time")
         is_fatal = name in workers.dies or request["dtype"] == workers.dies_of_dtype
         if is_fatal or (company and name in workers.dies_in_company):
-            return self.lost("crashed", f"killed by SIGSEGV, {name}", "host_time", "last words")
+            return self.lost("crashed", f"killed by SIGSEGV, {name}", workers.stage, "last words")
         for instrument in request["instruments"]:
             if instrument in workers.stopped:
                 raise KeyboardInterrupt

@@ -112,6 +112,14 @@ def test_a_dead_worker_is_replaced_and_the_others_are_measured(workers, file):
     assert (answer["reason"], answer["output"]) == ("killed by SIGSEGV, import2", "last words")
 
 
+def test_an_array_that_ends_its_process_when_it_is_made_is_made_once(workers, file):
+    workers.dies_of_dtype, workers.stage = "float32", "create"
+    run(cases_of(6), file, rounds=2)
+    assert len(workers.order()) == 1
+    assert all(statuses(file, case) == [(0, "crashed")] for case in range(6))
+    assert {file.answers(case)[0][1]["output"] for case in range(6)} == {"last words"}
+
+
 # The survey
 
 
