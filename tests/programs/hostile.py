@@ -13,13 +13,17 @@ FAULTS = {
     "floods(v)": lambda: print("x" * (2 << 20)),
     "ends_stdout(v)": lambda: os.close(1),
 }
-CODES = ["v[:]", *FAULTS, "slower_than_the_clock(v)", "names_the_source(v)", "names_no_memory(v)"]
-HELLO = {"protocol": 1, "language": "Python", "name": "arrays", "pid": os.getpid()}
-sources, results = {}, []
+LIES = ("slower_than_the_clock(v)", "names_the_source(v)", "names_no_memory(v)")
+CODES = ["v[:]", *FAULTS, *LIES, "reuses(v)"]
+HELLO = {"protocol": 1, "language": "Python", "name": "arrays"}
+sources, results, reused = {}, [], array.array("d", bytes(2 << 20))
 
 
 def convert(code):
     FAULTS.get(code, int)()
+    if code == "reuses(v)":
+        reused[: len(sources["v"])] = sources["v"]
+        return reused
     return sources["v"][:]
 
 
@@ -42,7 +46,7 @@ def answer(do, path=0, calls=0, shape=(), **_):
         address = {"names_the_source(v)": sources["v"].buffer_info()[0], "names_no_memory(v)": 64}
         return {
             "address": address.get(code, results[0].buffer_info()[0]),
-            "shape": [len(results[0])],
+            "shape": [len(sources["v"])],
             "dtype": "float64",
             "sees_write": results[0][0] != before,
         }

@@ -4,14 +4,14 @@ The program takes the times. It names the addresses of source and result, and sa
 result sees a write to the source. dlprof writes values into the source, reads the result, and
 writes to the result. A verdict needs answers that agree. Page faults and disturbed samples are
 those of another process, and are not counted.
-
-For the lifetime, the program drops its source while the result lives, and makes another one.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from dlprof.probes.base import BITS, DTYPES, ArraySpec, Import, Unsupported, numbers
@@ -28,6 +28,8 @@ from dlprof.worker.turns import Turns
 WITH_VERDICT = ("values", "ownership", "lifetime")
 PART_ELEMENTS = 1 << 22
 """Values are written and compared in parts of this many elements at most."""
+CONTROL_CALLS = 20
+"""Conversions after which a result must be the same while its source lives."""
 
 
 @dataclass
@@ -38,26 +40,26 @@ class Conversion:
     path: int
     spec: ArraySpec
     address: int = 0
-    unfilled: str = ""
-    """The reason why dlprof could not write the values of the source."""
 
-    def make(self, *, shifted: bool = False) -> None:
-        """Make the source, and write known values into it."""
-        self.address = self.program.make(self.spec)
-        spec = replace(self.spec, shifted=shifted)
-        filled = attempt(lambda: self._fill(spec))
-        self.unfilled = filled.reason if isinstance(filled, Refusal) else ""
+    def make(self) -> None:
+        shape, dtype = list(self.spec.shape), self.spec.dtype
+        self.address = self.program.ask("make", shape=shape, dtype=dtype)["address"]
 
-    def _fill(self, spec: ArraySpec) -> None:
-        for begin, values in _parts(spec):
+    def fill(self, *, shifted: bool = False) -> None:
+        """Write known values into the source."""
+        for begin, values in _parts(replace(self.spec, shifted=shifted)):
             self.program.write(self.address + begin * values.itemsize, values.tobytes())
 
     def look(self) -> dict[str, Any]:
-        """Convert, and put the first value of the source back, which the program overwrites."""
-        found = self.program.look(self.path)
-        if self.spec.elements and not self.unfilled:
-            first = next(_parts(self.spec))[1][:1]
-            self.program.write(self.address, first.tobytes())
+        """Convert once. The program keeps the result, and overwrites the source's first value."""
+        return self.program.ask("look", path=self.path)
+
+    def look_at_known(self) -> dict[str, Any]:
+        """Make a source of known values, and convert it. It has these values afterwards, too."""
+        self.make()
+        self.fill()
+        found = self.look()
+        self.fill()
         return found
 
     def different(self, address: int) -> int:
@@ -68,8 +70,7 @@ class Conversion:
         for begin, values in _parts(self.spec):
             data = self.program.read(address + begin * values.itemsize, values.nbytes)
             if data != values.tobytes():
-                found = numpy.frombuffer(data, values.dtype)
-                count += int(unequal(values, found).sum())
+                count += int(unequal(values, numpy.frombuffer(data, values.dtype)).sum())
         return count
 
 
@@ -133,9 +134,7 @@ def _host_time(conversion: Conversion, request: dict[str, Any], reply: Reply) ->
 
 
 def _values(conversion: Conversion) -> dict[str, Any]:
-    if conversion.unfilled:
-        return unknown(conversion.unfilled)
-    found, spec = conversion.look(), conversion.spec
+    found, spec = conversion.look_at_known(), conversion.spec
     pairs = {
         "shape": [list(spec.shape), found["shape"]],
         "dtype": [spec.dtype, found["dtype"]],
@@ -149,17 +148,15 @@ def _values(conversion: Conversion) -> dict[str, Any]:
 def _ownership(conversion: Conversion) -> dict[str, Any]:
     if not conversion.spec.elements:
         return unknown("an array without elements has no memory to share")
-    found, address = conversion.look(), conversion.address
-    shows = attempt(lambda: _result_write_shows(conversion, found["address"]))
+    conversion.make()
+    found = conversion.look()
     evidence = {
         "result_device": "cpu",
-        "same_address": found["address"] == address,
+        "same_address": found["address"] == conversion.address,
         "source_write_shows": found["sees_write"],
-        "result_write_shows": None if isinstance(shows, Refusal) else shows,
+        "result_write_shows": _result_write_shows(conversion, found["address"]),
     }
     word, reason = ownership.judge(evidence)
-    if isinstance(shows, Refusal):
-        word, reason = "unknown", shows.reason
     return verdict(word, evidence, reason)
 
 
@@ -177,16 +174,18 @@ def _result_write_shows(conversion: Conversion, address: int) -> bool:
 
 
 def _lifetime(conversion: Conversion) -> dict[str, Any]:
-    sizes = (lifetime.SIZE_BYTES, lifetime.SMALL_BYTES, lifetime.LARGE_BYTES)
-    for trial in [replace(conversion, spec=conversion.spec.of_bytes(size)) for size in sizes]:
+    for size in (lifetime.SMALL_BYTES, lifetime.LARGE_BYTES, lifetime.SIZE_BYTES):
+        trial = replace(conversion, spec=conversion.spec.of_bytes(size))
         evidence = _without_source(trial)
         if evidence["changed_after_drop"] is not False:
-            shape = {"created_shape": list(trial.spec.shape)}
-            return verdict("dangling", evidence | shape)
-    trial = replace(conversion, spec=conversion.spec.of_bytes(lifetime.SIZE_BYTES))
+            return verdict("dangling", evidence | {"created_shape": list(trial.spec.shape)})
     trial.make()
-    meters, size = [trial.program.resident_bytes], trial.spec.size_bytes
-    growth = measure_growth(lambda: trial.program.time(trial.path, 1), trial, meters, size)
+    growth = measure_growth(
+        lambda: trial.program.time(trial.path, 1),
+        trial,
+        [lambda: _resident_bytes(trial.program.pid)],
+        trial.spec.size_bytes,
+    )
     # The rest is growth of this process.
     names = ("bytes_per_conversion", "conversions", "size_bytes")
     evidence |= {name: growth[name] for name in names}
@@ -199,16 +198,27 @@ def _lifetime(conversion: Conversion) -> dict[str, Any]:
 
 def _without_source(trial: Conversion) -> dict[str, Any]:
     """Return evidence of a result that is read after its source's memory was used again."""
+    result, program = trial.look_at_known()["address"], trial.program
+    if trial.different(result):
+        raise Unsupported("its values are wrong before its source is dropped")
+    # Other conversions of a living source are the control.
+    trial.fill(shifted=True)
+    program.time(trial.path, CONTROL_CALLS)
+    trial.fill()
+    if trial.different(result):
+        raise Unsupported("other conversions change its result, although its source lives")
+    program.ask("drop", what="source")
     trial.make()
-    result = trial.look()["address"]
-    if trial.unfilled or trial.different(result):
-        raise Unsupported(trial.unfilled or "its values are wrong before its source is dropped")
-    trial.program.ask("drop", what="source")
-    replace(trial).make(shifted=True)
+    trial.fill(shifted=True)
     different = attempt(lambda: trial.different(result))
     if isinstance(different, Refusal):  # the system has the memory back
         return {"changed_after_drop": None, "error_after_drop": different.reason}
     return {"changed_after_drop": different > 0}
+
+
+def _resident_bytes(pid: int) -> int:
+    pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _parts(spec: ArraySpec) -> Iterator[tuple[int, Any]]:
