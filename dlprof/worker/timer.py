@@ -134,15 +134,21 @@ def join_samples(
     off_ns: float = 0.0,
     foreign: bool | None = None,
     waited_ns: float = 0.0,
+    *,
+    calm_only: bool = False,
 ) -> Timing:
     """Join samples of ``loops`` calls each; ``calls`` also counts the drains' calls.
 
     ``foreign`` says whether other programs had a processor; None if unknown. ``waited_ns`` is how
-    long a thread waited for a processor in all samples together.
+    long a thread waited for a processor in all samples together. If ``calm_only``, disturbed
+    samples do not count where :data:`MIN_SAMPLES` others are there: programs only ever add time.
     """
     slice_ns = max(SLICE_NS, waited_ns / max(1, sum(sample.preempted for sample in samples)))
     fastest_ns = min(sample.elapsed_ns for sample in samples)
-    disturbed = sum(sample.is_disturbed(slice_ns, fastest_ns) for sample in samples)
+    calm = [sample for sample in samples if not sample.is_disturbed(slice_ns, fastest_ns)]
+    if calm_only and foreign and len(calm) >= MIN_SAMPLES:
+        samples = calm
+    disturbed = len(samples) - len(calm)
     return Timing(
         loops,
         [sample.elapsed_ns / loops - off_ns for sample in samples],
@@ -260,7 +266,9 @@ def _samples(
     samples = [take(lambda: loop(loops), backlog.drain) for _ in range(count)]
     # ...but a wait for a processor during the drain is no part of a sample.
     waited = 0 if backlog.calls else longest_wait()
-    timing = join_samples(samples, loops, loops + backlog.calls, off_ns, is_contended(), waited)
+    timing = join_samples(
+        samples, loops, loops + backlog.calls, off_ns, is_contended(), waited, calm_only=True
+    )
     short = _too_short(samples, least_ns) and 2 * loops <= backlog.most_loops
     return timing, short + timing.is_disturbed
 

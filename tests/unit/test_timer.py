@@ -1,5 +1,6 @@
 """Timed loops on a fake clock: exact times."""
 
+import itertools
 from types import SimpleNamespace
 
 import pytest
@@ -120,6 +121,18 @@ def test_a_statement_that_always_stalls_is_sampled_a_few_times_and_called_distur
     stalling = Stalling(clock, monkeypatch, 8_000, 10**9)
     assert stalling.sample().is_disturbed
     assert 10**9 - stalling.left < 10 * timer.TRIES * timer.MIN_SAMPLES
+
+
+def test_disturbed_samples_do_not_count_if_enough_others_are_there(clock, monkeypatch):
+    stalling, stalls = Stalling(clock, monkeypatch, 8_000_000, 0), itertools.cycle((0, 1, 1))
+
+    def work():
+        stalling.left = next(stalls)
+        stalling.work()
+
+    timing = timer.sample(timer.compile_loop("work()", {"work": work}), 500_000_000)
+    assert (timing.median_ns, timing.disturbed) == (8_000_000, 0)
+    assert len(timing.samples_ns) >= timer.MIN_SAMPLES
 
 
 def test_a_statement_that_ran_all_the_time_is_genuinely_slow(clock, monkeypatch):
