@@ -127,6 +127,7 @@ class Bytes(HostMemory):
     name = "bytes"
     module = "builtins"
     read_only = True
+    immutable = True
     layouts = ("C", "readonly")
 
     def create(self, spec: ArraySpec) -> str:

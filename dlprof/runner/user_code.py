@@ -178,10 +178,15 @@ def _faster_way(
         return None
     consumer = result["side"]["name"]
     code = faster(source["layout"], consumer).format(x=source["name"])
-    if not code or code == statements[0].strip():
+    if not code or _call(code) == _call(statements[0]):
         return None
     setups = [List.setup, *(probe.setup for probe in BUILTIN if probe.name == consumer)]
     return {"statement": code, "setup": "\n".join([setup, *setups]), "source": source["name"]}
+
+
+def _call(statement: str) -> str:
+    """Return a call without its module, which may be imported under another name."""
+    return statement.strip().partition(".")[2]
 
 
 def _described(source: dict[str, Any], result: dict[str, Any] | None) -> dict[str, Any]:

@@ -51,3 +51,10 @@ def test_a_list_is_timed_with_the_way_that_usually_is_faster(
     results = content(path)["results"]
     assert {result["case"]["code"] for result in results} == {statement, faster}
     assert {result["values"]["verdict"] for result in results} == {"ok"}
+
+
+def test_a_way_that_the_user_wrote_is_not_offered_again(tmp_path):
+    path = tmp_path / "session.json"
+    setup = "import numpy as np; a = [[1.5, 2.5], [3.5, 4.5]]"
+    assert dlprof("time", "-s", setup, "np.array(a)", "--quick", "-o", path).code == 0
+    assert len(content(path)["results"]) == 1
