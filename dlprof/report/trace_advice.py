@@ -47,9 +47,12 @@ def notes(trace: Trace) -> Iterator[str]:
         size = sum(size for *_, size in trace.arguments)
         lines, names = counted(len(trace.arguments), "line"), argument_places(trace)
         places = ", ".join([*names[:MOST_ADVICE], *["others"][: len(names) > MOST_ADVICE]])
+        times_ns = {(file, line): ns for file, line, ns in trace.lines}
+        took_ns = sum(times_ns.get((file, line), 0) for file, line, *_ in trace.arguments)
+        whole = f", {plain_time(took_ns)} in whole lines" if took_ns > LEAST_LINE_NS else ""
         yield (
             f"NumPy arrays as arguments of jitted functions: {counted(calls, 'call')} on {lines}"
-            f" ({size_text(size, 2)}), {places}. Their time is not known."
+            f" ({size_text(size, 2)}{whole}), {places}. Their own time is not known."
         )
     if trace.uncounted:
         texts = [_uncounted(trace, *entry) for entry in trace.uncounted]

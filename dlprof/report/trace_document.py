@@ -48,6 +48,8 @@ UNTRACED = "untraced"
 """The consumer of a capsule that no traced call took in."""
 LEAST_SLOW_BYTES, SLOW_BYTES_PER_S = 1 << 20, 100e6
 """Copies of this much in all are slow below this speed: memory is some hundred times as fast."""
+LEAST_SLOW_COPY_BYTES = 64 << 10
+"""Of smaller copies, most of the time is the call's own."""
 LONG = 36
 """Characters up to which a table shows an expression; else it shows the conversion."""
 COLUMNS = (
@@ -265,7 +267,8 @@ def _slowness(row: TraceRow) -> str:
     if row.copies > first_calls:
         took_ns -= row.first_ns
         copied -= copied * first_calls // row.copies
-    is_slow = row.bytes >= LEAST_SLOW_BYTES and copied * 1e9 < SLOW_BYTES_PER_S * took_ns
+    is_large = row.bytes >= max(LEAST_SLOW_BYTES, row.copies * LEAST_SLOW_COPY_BYTES)
+    is_slow = is_large and copied * 1e9 < SLOW_BYTES_PER_S * took_ns
     if row.maybe_waits or not is_slow:
         return ""
     return f"slow: {significant(copied * 1e3 / took_ns, 2)} MB/s"
@@ -305,9 +308,12 @@ def _commands(trace: Trace, name: str) -> Iterator[str]:
 
 
 def _library(rows: Sequence[TraceRow]) -> str:
-    """Return the package that makes all calls, if it is no framework; else an empty text."""
-    packages = {row.via.partition(".")[0] for row in rows}
-    return packages.pop() if len(packages) == 1 and packages.isdisjoint(FRAMEWORKS) else ""
+    """Return the package in which most of the time goes, if it is no framework; or no text."""
+    times = Counter({"": 0})
+    for row in rows:
+        times[row.library] += row.total_ns
+    package, took_ns = times.most_common(1)[0]
+    return package if package not in FRAMEWORKS and 2 * took_ns > times.total() else ""
 
 
 def _array_options(row: TraceRow) -> list[str]:

@@ -51,7 +51,7 @@ Result = Literal["view", "copy", "read", "mixed", "raised", "unknown"]
 class TraceRow(Model):
     """A conversion on a line of the program.
 
-    ``via`` is the function of a framework or package that converts on behalf of the line, and
+    ``library`` is the package that the line calls, and ``via`` its function that converts.
     ``span`` is where the expression stands. ``arrays`` has dtype, shape, calls and bytes; of many
     it has ``others`` last. ``crossings`` has two devices and calls. ``device`` is that of the
     first source; ``retyped`` has the dtypes of results that differ from their sources. ``allowed``
@@ -75,6 +75,7 @@ class TraceRow(Model):
     first_ns: Whole = 0
     expression: str = ""
     via: str = ""
+    library: str = ""
     span: Maybe[list[Whole]] = None
     views: Whole = 0
     copies: Whole = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -95,11 +96,27 @@ def read(fields: Mapping[str, Any]) -> dict[str, Any]:
                 "line_ns": statements[row["file"], row["line"]][1],
             }
         )
+    named = {name: _cell(name) or name for name in found}
+    sources = _sources(rows, {name: file.lines for name, file in found.items()})
     return {
-        "rows": rows,
-        "sources": _sources(rows, {name: file.lines for name, file in found.items()}),
-        "uncounted": sorted(uncounted.values(), key=lambda entry: -entry[2]),
+        "rows": [{**row, "file": named[row["file"]]} for row in rows],
+        "sources": {named[name]: lines for name, lines in sources.items()},
+        "uncounted": [
+            (named[file], *entry)
+            for file, *entry in sorted(uncounted.values(), key=lambda entry: -entry[2])
+        ],
+        **{
+            key: [(_cell(file) or file, *entry) for file, *entry in fields[key]]
+            for key in ("arguments", "lines")
+        },
     }
+
+
+def _cell(name: str) -> str:
+    """Return ``In[5]`` for the file of a notebook's cell; empty for any other."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    found = shell and shell.compile.format_code_name(name)
+    return found[1] if found else ""
 
 
 def _sources(

@@ -245,6 +245,7 @@ class Calls(dict[type, "Kind | None"]):
         found = self.rows.get(key)
         if found is None:
             found = self.tracer.rows.row(line, self.target, producer, via)
+            found.library = self.tracer.places.library(frame, line)
             # Code that is compiled again has the same row. Its id may pass to other code.
             if found.code is code:
                 self.rows[key] = found

@@ -82,6 +82,15 @@ class Places:
             frame = frame.f_back
         return package
 
+    def library(self, frame: FrameType | None, line: FrameType | None) -> str:
+        """Return the package that the user's ``line`` calls on the way to ``frame``, if any."""
+        found = ""
+        while frame is not None and frame is not line:
+            if self._is_of_package(frame.f_code.co_filename):
+                found = str(frame.f_globals.get("__name__")).partition(".")[0]
+            frame = frame.f_back
+        return found
+
     def _is_of_package(self, name: str) -> bool:
         is_tracer = os.path.abspath(name).startswith(self._foreign_folders[-1])  # noqa: PTH100
         return not is_tracer and any(folder in name.split("/") for folder in PACKAGES)

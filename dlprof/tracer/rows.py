@@ -57,6 +57,8 @@ class Row:
     target: Target
     producer: str
     via: str = ""
+    library: str = ""
+    """The package that the line calls."""
     file: str = NO_LINE
     line: int = 0
     function: str = "<module>"
@@ -144,6 +146,7 @@ class Row:
             "function": self.function,
             "span": self.span,
             "via": self.via,
+            "library": self.library,
             "conversion": self.target.conversion,
             "producer": self.producer,
             "consumer": self.consumer or self.target.framework,

@@ -1,5 +1,6 @@
 """The tracer: it wraps the functions that probes declare, and removes all wrappers again."""
 
+import importlib
 import linecache
 import operator
 import os
@@ -7,6 +8,7 @@ import sys
 import time
 import types
 import typing
+from pathlib import Path
 
 import numpy
 import pytest
@@ -14,7 +16,7 @@ from numpy import frombuffer as taken_out
 
 import dlprof
 from dlprof.report import terminal
-from dlprof.report.trace_document import trace_document
+from dlprof.report.trace_document import row_place, trace_document
 from dlprof.runner.trace import completed, merged
 from dlprof.tracer import calls
 from dlprof.tracer.arrays import KEY, Kind
@@ -380,3 +382,29 @@ def test_a_bar_of_the_timeline_is_as_long_as_its_calls():
         [2_500_000_000, 2_501_000_000],
         [9_000_000_000, 9_001_000_000],
     ]
+
+
+def test_a_row_names_the_package_that_its_line_calls(tmp_path, monkeypatch):
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    text = "import functools, numpy\ndef fit(x):\n    return functools.reduce(lambda _, x: numpy.frombuffer(x), [x, x])\n"
+    (folder / "looping_library.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(folder)
+    looping_library = importlib.import_module("looping_library")
+    with dlprof.trace() as found:
+        looping_library.fit(b"12345678")
+    (row,) = found.rows
+    assert (row.library, Path(row.file).name) == ("looping_library", "test_tracer.py")
+
+
+def test_a_cell_of_a_notebook_has_its_number(monkeypatch):
+    text = "import numpy\nx = numpy.frombuffer(b'12345678')\n"
+    names = {"cell.py": ("Cell", "In[5]")}
+    shell = types.SimpleNamespace(compile=types.SimpleNamespace(format_code_name=names.get))
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(linecache.cache, "cell.py", (1, None, text.splitlines(True), "cell.py"))
+    with dlprof.trace() as found:
+        exec(compile(text, "cell.py", "exec"), {})
+    assert [row_place(row) for row in found.rows] == ["In[5]:2"]
+    assert found.rows[0].expression == "numpy.frombuffer(b'12345678')"
+    assert [*found.trace.sources] == ["In[5]"]
