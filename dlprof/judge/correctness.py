@@ -349,10 +349,17 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
             ("makes a writable view", "make writable views"),
             "of a read-only array",
             brief="A write changes x or ends the process.",
-            more="" if is_dropped else "No measured view of the pair stays read-only.",
+            more="" if is_dropped else _read_only_text(group[0]),
             advice=advice,
             severity="error" if is_dropped else "warning",
         )
+
+
+def _read_only_text(case: CaseView) -> str:
+    between = case.writable.read_only
+    if between:
+        return f"{between} is read-only."
+    return "No measured view of the pair stays read-only."
 
 
 READ_ONLY_GAINED = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterator
 from functools import partial
 
@@ -20,10 +21,10 @@ from dlprof.judge.rule import (
     replacements,
 )
 from dlprof.judge.safety import Fault
-from dlprof.judge.script import CHILD_LIMIT_S, Effect, Subject, child_effect
+from dlprof.judge.script import CHILD_LIMIT_S, LOOK, Effect, Subject, child_effect
 from dlprof.runner.evidence import Lost, Refused, Setting
 from dlprof.runner.session import FindingRecord, Result
-from dlprof.text.clean import first_line
+from dlprof.text.clean import first_line, first_words
 from dlprof.text.source import plain
 
 CRASH = """
@@ -278,6 +279,8 @@ def _failure(result: Result) -> Refused:
 
 
 SETTING = ("settings", "changed")
+MOST_WORDS = 16
+"""Of a warning."""
 SHORT = 40
 """Most characters of a value in a headline."""
 SETTING_CHANGED = """
@@ -339,6 +342,69 @@ def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
                 advice=replacements(cases, group, "keeps it", partial(keeps, name)),
                 look=SETTING,
             )
+
+
+WARNS = """
+<create>
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    <convert of y>
+for one in caught:
+    print(f"{one.category.__name__}: {one.message}")
+<look>
+return any(one.category.__name__ == <kind> for one in caught)
+"""
+OF_WRITING = re.compile(r"not writ(e)?able|non-writ(e)?able|read-?only", re.IGNORECASE)
+
+
+def show_warns(subject: Subject) -> Effect:
+    text, is_false = _warning(CaseView(0, subject.result))
+    look = ""
+    if is_false and subject.has("address", "x") and subject.has("address", "y"):
+        look = f"{LOOK.strip()}\nif addresses[0] == addresses[1]:\n    return False"
+    does = "warns of writes although it copies" if is_false else "warns"
+    return subject.shown(does, WARNS, kind=repr(text.partition(":")[0]), look=look)
+
+
+def _warning(case: CaseView) -> tuple[str, bool]:
+    """Return a warning, and whether the result contradicts it; an empty one for none.
+
+    A copy is the user's own: whether its source may be written does not matter.
+    """
+    is_own = case.kind == "copy" and case.is_right and case.writable.result is not False
+    looks = (evidence.texts or () for _, evidence in all_looks(case.result.warnings))
+    texts = [text for look in looks for text in look]
+    false = next((text for text in texts if is_own and OF_WRITING.search(text)), "")
+    return false or (*texts, "")[0], bool(false)
+
+
+@partial(
+    Rule,
+    "DLP031",
+    "warns",
+    {"warning": "if it warns of writes and the result is a copy", "info": ""},
+    "A warning is true of the result.",
+    show_warns,
+    instrument="warnings",
+)
+def warns(cases: Cases) -> Iterator[FindingRecord]:
+    """The first call of a process gives a warning."""
+
+    def cause(case: CaseView) -> Hashable:
+        text, is_false = _warning(case)
+        return text and (case.pair, first_words(text, MOST_WORDS), is_false)
+
+    for group in cases.groups(cause):
+        text, is_false = _warning(group[0])
+        kind, _, message = text.partition(": ")
+        yield finding(
+            group,
+            ("warns", "warn"),
+            "of writes although the result is a copy" if is_false else f"with a {kind}",
+            more=f"The {kind} begins: {first_words(message, MOST_WORDS).rstrip('.')}.",
+            advice=replacements(cases, group, "does not warn", lambda case: not _warning(case)[0]),
+            severity="warning" if is_false else "info",
+        )
 
 
 def _changed_settings(result: Result) -> dict[str, Setting]:

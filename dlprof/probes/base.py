@@ -504,6 +504,10 @@ class Probe:
         """
         return None
 
+    def repeat_warnings(self) -> AbstractContextManager[Any]:
+        """Return a context in which a warning that comes once in a process comes each time."""
+        return nullcontext()
+
     def give_back(self, device: str) -> None:
         """Free memory whose release the framework has put off."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from dlprof.probes.base import (
@@ -225,6 +226,17 @@ class Torch(Probe):
         import torch
 
         return int(torch.cuda.current_stream().cuda_stream) if device == "cuda" else None
+
+    @contextmanager
+    def repeat_warnings(self) -> Iterator[None]:
+        import torch
+
+        before = torch.is_warn_always_enabled()
+        torch.set_warn_always(True)
+        try:
+            yield
+        finally:
+            torch.set_warn_always(before)
 
     def on_device(self, ordinal: int) -> Any:
         import torch

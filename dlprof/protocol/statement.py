@@ -225,6 +225,25 @@ def cuts(text: str, source: str) -> Iterator[Cut]:
             yield Cut(_template(inner, uses), _template(tree, [inner]))
 
 
+def steps(text: str) -> list[str]:
+    """Return the array and the parts of the expression around it, innermost first.
+
+    None if the expression uses the array more than once.
+    """
+    tree = parse(text)
+    uses = list(_uses(tree, ARRAY))
+    return [ARRAY, *map(ast.unparse, _around(tree, uses[0]))] if len(uses) == 1 else []
+
+
+def asks_for_dtype(text: str) -> bool:
+    """Whether the expression has a keyword ``dtype`` or a method ``astype``."""
+    return any(
+        (isinstance(node, ast.keyword) and node.arg == "dtype")
+        or (isinstance(node, ast.Attribute) and node.attr == "astype")
+        for node in ast.walk(parse(text))
+    )
+
+
 def _parse(text: str, name: str, mode: str) -> ast.AST:
     try:
         compile(text, "<string>", mode, dont_inherit=True)

@@ -23,6 +23,7 @@ from dlprof.runner.worker_client import POLL_S, Outcome, WorkerClient
 
 EVERY_ROUND = (
     "settings",
+    "warnings",
     "first_call",
     "ownership",
     "values",
@@ -36,7 +37,7 @@ FIRST_ROUND = (*EVERY_ROUND, "recipe", "handshake", "fresh_source")
 IN_TURNS = ("host_time", "ready_time", "device_time")
 """Later rounds of a gate: the first has given the verdicts."""
 
-UNTIMED = ("settings", "first_call", "ownership", "values", "handshake", "recipe")
+UNTIMED = ("settings", "warnings", "first_call", "ownership", "values", "handshake", "recipe")
 """A round without times."""
 
 IN_LOOPS = ("placement",)
@@ -52,7 +53,7 @@ processes happened to have. It took 2 to 13 ms for each path."""
 
 TRACE = ("trace",)
 
-SURVEY = ("recipe", "settings", "values", "ownership", "refusal")
+SURVEY = ("recipe", "settings", "warnings", "values", "ownership", "refusal")
 """The survey, which converts once."""
 
 IN_COMPANY = "after other conversions in the same process"

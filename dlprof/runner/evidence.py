@@ -252,6 +252,8 @@ class Writable(Record):
 
     source: Maybe[Flag] = None
     result: Maybe[Flag] = None
+    read_only: Maybe[str] = None
+    """The text of a read-only array between source and result, such as ``x.to_numpy()``."""
     immutable: Maybe[Flag] = None
     """Whether the consumer declares that no array of it can be written."""
 
@@ -282,6 +284,13 @@ class ChangedSettings(Evidence):
     """``kept``, ``changed`` or ``unknown``: whether the first call changed a setting."""
 
     changed: Maybe[tuple[Setting, ...]] = None
+
+
+class Warned(Evidence):
+    """``silent`` or ``warns``: whether the first call gave warnings of Python."""
+
+    texts: Maybe[tuple[str, ...]] = None
+    """Each with its class: ``UserWarning: …``."""
 
 
 class FreshSource(Evidence):

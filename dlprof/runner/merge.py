@@ -24,7 +24,7 @@ Answers = Sequence[tuple[int, dict[str, Any]]]
 Parts = Sequence[tuple[int, dict[str, Any]]]
 """Round and parts of each answer, or round and one part."""
 
-VERDICTS = ("values", "settings", "refusal", "fresh_source", *DIAGNOSIS, "trace")
+VERDICTS = ("values", "settings", "warnings", "refusal", "fresh_source", *DIAGNOSIS, "trace")
 PRECEDENCE = {"crashed": 0, "invalid": 2}
 """If several rounds failed, the case has the status with the lowest number; others have 1."""
 

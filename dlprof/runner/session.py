@@ -34,6 +34,7 @@ from dlprof.runner.evidence import (
     Trace,
     Values,
     Verdict,
+    Warned,
     Whole,
 )
 from dlprof.runner.request import Request
@@ -287,6 +288,7 @@ class Result(Model):
     ordering: Verdict[Ordering] | None = None
     values: Verdict[Values] | None = None
     settings: Verdict[ChangedSettings] | None = None
+    warnings: Verdict[Warned] | None = None
     refusal: Verdict[Refused] | None = None
     fresh_source: Verdict[FreshSource] | None = None
     alignment: Verdict[Alignment] | None = None

@@ -10,6 +10,7 @@ import ctypes
 import os
 import threading
 import time
+import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 from weakref import WeakKeyDictionary, finalize
@@ -243,6 +244,12 @@ def jam(source: Array) -> Array:
 def row_major(source: Array) -> Array:
     """Fault: a copy in row-major order, also of column-major order."""
     return Array(numpy.array(source.data, order="C"))
+
+
+def warn(source: Array) -> Array:
+    """Fault: a copy that warns as if it were a view of memory that cannot be written."""
+    warnings.warn("the array is not writable", UserWarning, stacklevel=2)
+    return copy(source)
 
 
 def set_default(source: Array) -> Array:

@@ -42,6 +42,7 @@ from dlprof.worker.instruments import (
     times,
     trace,
     values,
+    warned,
 )
 from dlprof.worker.loading import WorkerState, load_path, read_spec
 from dlprof.worker.program import ProgramFailed, ProgramProbe
@@ -60,7 +61,10 @@ TIMED = {"first_call", "host_time"}
 """If these are wanted, the first conversion has a time."""
 PLAIN = (("float32", "aligned"), ("float32", "C"))
 """The array for the questions that do not depend on the array."""
-AT_ANY_LOAD = {"recipe", "settings", "values", "ownership", "refusal", "handshake", "alignment"}
+AT_ANY_LOAD = {
+    *("recipe", "settings", "warnings", "values", "ownership", "refusal", "handshake"),
+    "alignment",
+}
 """Instruments that measure neither time nor waiting: a busy or slow device changes no answer."""
 WITH_VERDICT = ("values", "ownership", "fresh_source", *DIAGNOSIS)
 
@@ -201,8 +205,9 @@ def measure_case(state: WorkerState, request: dict[str, Any], reply: Reply) -> O
     state.channel.measuring = True
     simulated.misuse(path.producer, path.consumer)  # of a case before
     looks = settings.watched(subject, reply) if "settings" in request["instruments"] else None
+    listens = warned.recorded(subject, reply) if "warnings" in request["instruments"] else None
     try:
-        with looks or nullcontext():
+        with looks or nullcontext(), listens or nullcontext():
             result = _convert_first(subject, request, cases_before, reply)
     finally:
         misused = simulated.misuse(path.producer, path.consumer)

@@ -55,6 +55,7 @@ GUILTY = [
     path("lock(x)", values=LOCKED),
     path("open(x)", values=verdict("ok", writable={"source": True, "result": True})),
     path("mask(x)", values=verdict("ok", dropped=["mask"])),
+    path("warns(x)", owner="copy", warnings=verdict("warns", texts=["UserWarning: not writable"])),
     path("sets(x)", settings=verdict("changed", changed=[SETTING])),
     path("loop(x)", placement=LOOP),
     path("late(x)", 2 * MS, host=spread(100 * US), case={"promise": "view"}),

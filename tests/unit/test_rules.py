@@ -60,6 +60,7 @@ ALONE = [
     [path("write(x)", values=UNLOCKED), path("keep(x)", values=SEALED)],
     [path("f(x)", case={"promise": "copy"}, values=SEALED)],
     [path("f(x)", owner="copy", case={"promise": "view"})],
+    [path("f(x)", warnings=verdict("warns", texts=["FutureWarning: it will go"]))],
     [path("a(x)", 9 * US), path("b(x)", 2 * US)],
     [path("a(x)", 9 * US, "copy"), path("b(x)", 2 * US)],
     [path("a(x)", 9 * MS, owner=OF_DEVICE, case=CUDA), path("b(x)", owner=ON_DEVICE, case=DIRECT)],

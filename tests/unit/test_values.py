@@ -4,8 +4,9 @@ import numpy
 import pytest
 from builders import make_subject
 
-from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec, Import, Protocol
+from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec, Import, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
+from dlprof.probes.torch import Torch
 from dlprof.worker import memory
 from dlprof.worker.instruments import values
 from dlprof.worker.instruments.values import unequal
@@ -23,6 +24,55 @@ def changed(*args, **names):
     found = measured(*args, **names)
     assert found["verdict"] == "wrong", found
     return found["evidence"]["changed"]
+
+
+class Own(OneArray, NumPy):
+    array_name = "x"
+
+    def create(self, spec):
+        return "x = numpy.arange(32, dtype='float32').reshape(4, 8) / 3"
+
+
+def stated(statement):
+    """Measure a statement of a user's own, from NumPy to torch."""
+    return measured(statement, producer=Own(), consumer=Torch())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "torch.from_numpy({x}[0])",
+        "torch.from_numpy({x}.T).reshape(-1)",
+        "torch.from_numpy({x} * 2)",
+        "torch.tensor({x}, dtype=torch.float64)",
+        "torch.from_numpy({x}.astype('int16'))",
+    ],
+)
+def test_a_statement_is_not_accused_of_what_it_computes(statement):
+    assert stated(statement)["verdict"] == "ok"
+
+
+def test_a_statement_that_uses_its_array_twice_is_not_accused():
+    with pytest.raises(Unsupported, match="more than once"):
+        stated("torch.from_numpy({x}).reshape({x}.size)")
+
+
+def test_a_statement_is_compared_from_the_part_that_it_converts():
+    def zeros(part):
+        import torch
+
+        return torch.zeros(part.shape)
+
+    found = measured("zeros({x}[1:])", producer=Own(), consumer=Torch(), zeros=zeros)
+    assert found["evidence"]["changed"]["values"]["of"] == 24
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+def test_a_read_only_array_inside_of_a_statement_is_named():
+    found = stated("torch.from_numpy(numpy.broadcast_to({x}, (2, 4, 8)))")
+    writable = found["evidence"]["writable"]
+    assert (writable["source"], writable["result"]) == (False, True)
+    assert writable["read_only"] == "numpy.broadcast_to(x, (2, 4, 8))"
 
 
 class Made(NumPy):

@@ -16,6 +16,9 @@ before its results were waited for: a write could tear an unfinished copy.
 - An array is converted, written by its own framework, and converted again. If the second result has
   the old values, it was kept from the first conversion.
 
+A user's own statement may do more than convert. In ``torch.from_numpy(df['a'].to_numpy())[0]`` the
+column is compared with the tensor, and the array in between tells whether it may be written.
+
 Verdicts: ``ok``, ``wrong``, ``unknown``.
 """
 
@@ -23,15 +26,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from dlprof.probes.base import CONTIGUOUS, ArraySpec, Probe, Unsupported
-from dlprof.probes.generic import UNKNOWN
+from dlprof.probes.base import BITS, CONTIGUOUS, ROOTS, ArraySpec, Probe, Unsupported
+from dlprof.probes.generic import UNKNOWN, is_array
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
+from dlprof.protocol.statement import ARRAY, asks_for_dtype, steps
 from dlprof.worker import memory
 from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.source_text import compile_call
 from dlprof.worker.subject import Subject
 
 COPIES = 3
@@ -60,25 +65,18 @@ def measure(subject: Subject) -> dict[str, Any]:
         import numpy  # noqa: F401 - so that its absence is a reason
     except ImportError:
         return unknown("NumPy is not installed in the measured interpreter")
-    producer, consumer = subject.producer, subject.consumer
-    source, spec = subject.source, subject.spec
     result = subject.convert()
     subject.wait_for(result)
-    pairs: dict[str, list[Any]] = {
-        # Plain memory has neither. The import says what was asked for.
-        "shape": [_lengths(producer, source, spec.shape), _lengths(consumer, result, spec.shape)],
-        "dtype": [producer.dtype(source) or spec.dtype, consumer.dtype(result) or spec.dtype],
-    }
-    if UNKNOWN in pairs["dtype"]:
+    source, result, read_only = _converted(subject, result)
+    # Plain memory has no dtype. The import says what was asked for.
+    found_dtypes = subject.producer.dtype(source), subject.consumer.dtype(result)
+    dtypes = [dtype or subject.spec.dtype for dtype in found_dtypes]
+    if UNKNOWN in dtypes:
         return _judge_dtypes(source, result)
-    changed: dict[str, Any] = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-    if "shape" not in changed:
-        changed.update(_difference(subject, source, result, changed.get("dtype")))
-        if changed.keys() == {"values"}:
-            time.sleep(FINISHED_S)
-            if not _difference(subject, source, result, None):
-                changed = {"unfinished": changed["values"]}
+    changed = _compare(subject, source, result, dtypes)
     evidence = {"changed": changed, **_properties(subject, source, result)}
+    if read_only:
+        evidence["writable"] |= {"source": False, "read_only": read_only}
     if changed.keys() <= {"values"}:
         del result  # a framework may reuse a buffer once nothing holds it
         found = _look_further(subject)
@@ -89,6 +87,56 @@ def measure(subject: Subject) -> dict[str, Any]:
         reason = "all values of the source are equal, so that a wrong order would not show"
         return verdict("unknown", evidence, reason)
     return verdict("wrong" if evidence["changed"] else "ok", evidence)
+
+
+def _compare(subject: Subject, source: Any, result: Any, dtypes: Sequence[str]) -> dict[str, Any]:
+    """Return what the conversion changed: shape, dtype or values."""
+    spec, is_own = subject.spec, subject.is_one_array
+    shapes = [
+        _lengths(subject.producer, source, spec.shape),
+        _lengths(subject.consumer, result, spec.shape),
+    ]
+    is_cast = is_own and dtypes[0] != dtypes[1] and asks_for_dtype(subject.code)
+    if is_cast and dtypes[1] in BITS:
+        raise Unsupported("the values of another dtype, which NumPy lacks, are not compared")
+    pairs = {"shape": shapes, **({} if is_cast else {"dtype": dtypes})}
+    changed: dict[str, Any] = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    if "shape" not in changed:
+        changed.update(_difference(subject, source, result, changed.get("dtype"), is_cast))
+        if changed.keys() == {"values"}:
+            time.sleep(FINISHED_S)
+            if not _difference(subject, source, result, None, is_cast):
+                changed = {"unfinished": changed["values"]}
+    if changed and is_own and not steps(subject.code):
+        raise Unsupported("the statement uses its array more than once: it may compute")
+    return changed
+
+
+def _converted(subject: Subject, result: Any) -> tuple[Any, Any, str]:
+    """Return the array that a user's statement converts, and what it converts it to.
+
+    These are the last step of the source's library and the first one of the result's. The third is
+    the text of a read-only NumPy array in between, if any.
+    """
+    source, read_only = subject.source, ""
+    owner, other = _library(source), _library(result)
+    for text in steps(subject.code) if subject.is_one_array else ():
+        array = attempt(compile_call(text, subject.namespace), BaseException)
+        if isinstance(array, Refusal) or not is_array(array):
+            continue
+        if _library(array) == other != owner:
+            return source, array, read_only
+        if _library(array) == owner:
+            source = array
+        flags = getattr(array, "flags", None)
+        if text != ARRAY and getattr(flags, "writeable", True) is False:
+            read_only = read_only or text
+    return source, result, read_only
+
+
+def _library(array: Any) -> str:
+    root = type(array).__module__.partition(".")[0]
+    return ROOTS.get(root, root)
 
 
 def _judge_dtypes(source: Any, result: Any) -> dict[str, Any]:
@@ -154,23 +202,28 @@ def _is_constant(subject: Subject) -> bool:
 
 
 def _difference(
-    subject: Subject, source: Any, result: Any, dtypes: tuple[str, str] | None
+    subject: Subject,
+    source: Any,
+    result: Any,
+    dtypes: Sequence[str] | None,
+    is_cast: bool = False,
 ) -> dict[str, Any]:
-    different, is_swapped = 0, dtypes is None
-    masked = getattr(source, "mask", None)  # the value of a masked element is no data
+    different, size, is_swapped = 0, 0, dtypes is None
+    masked: Any = getattr(source, "mask", None)  # the value of a masked element is no data
     for rows in _parts(subject, result):
         after = read_elements(subject.consumer, result, subject.spec, rows)
         before = read_elements(subject.producer, source, subject.spec, rows)
+        before = before.astype(after.dtype) if is_cast else before
         if before.size != after.size:
             raise ValueError(f"{after.size} values of the result were read back")
         differ = unequal(before, after, dtypes)
-        if masked is not None and differ.size == masked.size:
+        if hasattr(masked, "reshape") and differ.size == masked.size:  # pandas has a method mask
             differ &= ~masked.reshape(-1)
         is_swapped = is_swapped and lost_byte_order(before, after)
-        different += int(differ.sum())
+        different, size = different + int(differ.sum()), size + before.size
     if not different:
         return {}
-    found = {"different": different, "of": subject.spec.elements}
+    found = {"different": different, "of": size}
     return {"values": {**found, **({"byte_order_lost": True} if is_swapped else {})}}
 
 
@@ -226,7 +279,7 @@ def read_elements(
     return raw.view(spec.dtype)
 
 
-def unequal(before: Any, after: Any, dtypes: tuple[str, str] | None = None) -> Any:
+def unequal(before: Any, after: Any, dtypes: Sequence[str] | None = None) -> Any:
     """Return which elements differ: by their bits, or as numbers if there are two ``dtypes``."""
     import numpy
 
