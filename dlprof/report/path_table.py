@@ -185,8 +185,10 @@ def _condition(array: Array, path: JudgedPath) -> str:
 def condition(path: JudgedPath) -> str:
     """Return the condition of the answer in a few words; empty if it always holds."""
     texts, source = [], path.case.result.case.source
-    if _has_problem(path):
-        texts.append(f"see {', '.join(path.rules)}")
+    waits, conditions = path.case.waits_for is not None, path.safety.conditions
+    named = {*conditions, *(("DLP001",) if waits else ())}  # below, each with its own words
+    if _has_problem(path) and (rules := [rule for rule in path.rules if rule not in named]):
+        texts.append(f"see {', '.join(rules)}")
     if path.case.kind == "view" and path.other_results & {"refused", "copy"}:
         does = "raises" if "refused" in path.other_results else "copies"
         # The alignment of a known view is enough. More than a cache line is an accident.
@@ -194,13 +196,14 @@ def condition(path: JudgedPath) -> str:
         texts.append(f"{does} unless {source} is {enough:.0f}-byte aligned")
     if path.case.bounces:
         texts.append("goes through the host")
-    if path.case.waits_for is not None:
-        texts.append(f"waits for the work queued on {source}")
+    if waits:
+        wait = "DLP001" in path.rules and _has_problem(path)
+        texts.append(f"waits for the work queued on {source}{' (DLP001)' * wait}")
     if _is_kept(path):
         texts.append("a new array takes longer")
     elif path.case.is_cached_copy and path.case.ready is not None:
         texts.append(f"the same array again takes {plain_time(path.case.ready.median_ns)}")
-    texts += [f"{FAULTS[rule].condition} ({rule})" for rule in path.safety.conditions]
+    texts += [f"{FAULTS[rule].condition} ({rule})" for rule in conditions]
     return "; ".join(texts)
 
 
