@@ -24,3 +24,10 @@ def __getattr__(name: str) -> Any:
         module = "dlprof.errors" if name == "DlprofError" else "dlprof.api"
         return getattr(import_module(module), name)
     raise AttributeError(f"module 'dlprof' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add ``%dlprof`` and ``%%dlprof`` to IPython, which calls this for ``%load_ext dlprof``."""
+    from dlprof.notebook import register
+
+    register(shell)

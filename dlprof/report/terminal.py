@@ -70,6 +70,7 @@ def printed(renderable: RenderableType | str, width: int = 100, color: bool = Fa
         highlight=False,
         emoji=False,
         markup=False,
+        force_jupyter=False,  # it would display the text besides writing it
     )
     console.print(renderable)
     return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"

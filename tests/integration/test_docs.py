@@ -17,7 +17,11 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 EXIT_CODES = ROOT / "docs" / "exit-codes.md"
 PROBES = ROOT / "docs" / "probes.md"
-DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    README,
+    *(ROOT / name for name in ("CONTRIBUTING.md", "SKILL.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 
 every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 
