@@ -16,7 +16,7 @@ from dlprof.cli.streams import show
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
 from dlprof.protocol.statement import is_expression
 from dlprof.runner import options
-from dlprof.runner.axes import simulated_in
+from dlprof.runner.axes import NO_TIMES, simulated_in
 from dlprof.runner.catalog import (
     Catalog,
     check_cuda,
@@ -24,7 +24,7 @@ from dlprof.runner.catalog import (
     inspect_interpreter,
     pairs_named,
 )
-from dlprof.runner.options import Option, Switch, Text
+from dlprof.runner.options import Number, Option, Several, Switch, Text
 from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request, make_request
 
@@ -167,8 +167,20 @@ SOURCE = Option(
 )
 
 
+NUMBER = Number(1, 1000, "whole numbers", int)
+MANY = Option(
+    "arrays",
+    Several(lambda word: [NUMBER.read(word)], commas=True),
+    "How many arrays one call takes, such as 1,8: f(x) also becomes f(x, *more_7).",
+    options.ARRAYS,
+    flag="--arrays",
+    metavar="N",
+    meaning="one",
+)
+
+
 @takes(
-    *(options.PROGRAM, *options.OF_PROGRAMS, SOURCE, SETUP, DEVICES, *options.TIMED),
+    *(options.PROGRAM, *options.OF_PROGRAMS, SOURCE, SETUP, MANY, DEVICES, *options.TIMED),
     *(options.SURVEY, options.FAIL_ON, options.SESSION, options.FULL, *options.REPORTS),
 )
 def time(
@@ -196,7 +208,7 @@ def time(
     values = given.settled()
     if bool(statements) == bool(given[options.PROGRAM]):
         raise UsageError("name either statements or a program, such as: dlprof time 'x.numpy()'")
-    of_statement = (SOURCE, SETUP, DEVICES, options.SURVEY)
+    of_statement = (SOURCE, SETUP, MANY, DEVICES, options.SURVEY)
     unfit = options.OF_PROGRAMS if given[options.PROGRAM] is None else of_statement
     for option in unfit:
         if given.raw[option.key] is not None:
@@ -210,9 +222,11 @@ def time(
             f"--device {', '.join(values['devices'])}: the setup makes the array where it likes;"
             " only simulated changes what it finds"
         )
-    source = given.raw["source"]
+    source, arrays = given.raw["source"], given[MANY] or ()
+    if arrays and simulated_in(values["devices"]):
+        raise UsageError(f"--arrays needs {NO_TIMES}")
     setup = values["setup"] or ""
-    with request_for(statements, setup, source, values) as (request, catalog, pool):
+    with request_for(statements, setup, source, values, arrays) as (request, catalog, pool):
         measure(request, catalog, given, pool)
 
 

@@ -75,7 +75,7 @@ class CaseView:
     def array(self) -> tuple[Any, ...]:
         """The array and its pair. Cases with equal values can be compared."""
         case = self.result.case
-        return (*self.pair, case.shape, *case.conversion[4:])
+        return (*self.pair, case.arrays, case.shape, *case.conversion[4:])
 
     @cached_property
     def path(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class CaseView:
     @property
     def spec(self) -> tuple[Any, ...]:
         """The array that was converted."""
-        return self.array[2:]
+        return self.array[3:]
 
     @property
     def size_bytes(self) -> int:

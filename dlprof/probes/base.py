@@ -314,6 +314,8 @@ class Import:
     """Device of the result, if the call moves it although the framework could stay."""
     returns_array: bool = True
     """False if the call leaves no array behind, as for a kernel's argument."""
+    arrays: int = 1
+    """How many arrays one call takes."""
     layouts: tuple[str, ...] = ()
     """The layouts that it can read correctly, as for a bare address. Empty: all."""
 

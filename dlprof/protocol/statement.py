@@ -52,6 +52,7 @@ class UserCode:
     consumer: Side
     result_device: str = ""
     returns_array: bool = True
+    arrays: int = 1
 
     @classmethod
     def reference(cls, codes: Sequence[UserCode]) -> str:
@@ -242,6 +243,34 @@ def asks_for_dtype(text: str) -> bool:
         or (isinstance(node, ast.Attribute) and node.attr == "astype")
         for node in ast.walk(parse(text))
     )
+
+
+def others(count: int) -> str:
+    """Return the name of the further arrays of a call that takes ``count`` of them."""
+    return f"more_{count - 1}"
+
+
+def with_arrays(text: str, source: str, count: int) -> str:
+    """Return the statement with ``count`` arrays where it has ``source``: ``f(x, *more_7)``.
+
+    Raises :class:`FaultyStatement` unless the source stands once, as an argument or in a list.
+    """
+    tree = parse(text)
+    uses = list(_uses(tree, source))
+    lists = [
+        node.args if isinstance(node, ast.Call) else node.elts
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Call, ast.List, ast.Tuple))
+    ]
+    places = [(items, items.index(uses[0])) for items in lists if uses[0] in items]
+    if len(uses) != 1 or not places:
+        raise FaultyStatement(
+            f"--arrays needs a call that takes {source} once, such as f({source}) or f([{source}])"
+        )
+    ((items, place),) = places
+    more = ast.Name(others(count), ast.Load())
+    items.insert(place + 1, ast.Starred(more, ast.Load()))
+    return ast.unparse(tree)
 
 
 def _parse(text: str, name: str, mode: str) -> ast.AST:

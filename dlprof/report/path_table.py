@@ -314,6 +314,36 @@ def statement_table(array: Array) -> Table:
     return Table(columns, tuple(rows), is_summary=True)
 
 
+def arrays_answer(array: Array) -> Answer:
+    """Return the call with the least time per array."""
+    timed = [path for path in array.paths if path.is_timed]
+    if not timed:
+        return Answer("per array", note="no call has a time")
+    best = min(timed, key=_array_ns)
+    return Answer("least per array", best.code, each_text(best))
+
+
+def arrays_table(array: Array) -> Table:
+    """Compare calls that take one array or several."""
+    rows = []
+    for path in sorted(array.paths, key=lambda path: path.case.index):
+        count, code = str(path.case.result.case.arrays), Cell(path.code, code=True)
+        each = each_text(path) if path.is_timed else ""
+        problem = Cell(array.problems(path) or path.unknown_reason)
+        rows.append((Cell(count), Cell(path.brief_time), Cell(each), code, problem))
+    numbers = (Column(name, right=True) for name in ("arrays", "time", "per array"))
+    return Table((*numbers, Column("statement"), Column("problem")), tuple(rows), is_summary=True)
+
+
+def _array_ns(path: JudgedPath) -> float:
+    return path.cost_ns / path.case.result.case.arrays
+
+
+def each_text(path: JudgedPath) -> str:
+    """Return the time of one of the arrays that a call takes."""
+    return plain_time(_array_ns(path))
+
+
 def _is_equal(first: JudgedPath, path: JudgedPath) -> bool:
     """Whether the difference from the fastest is noise: their intervals overlap.
 

@@ -228,6 +228,11 @@ class Array:
         return len(self.paths) > 1 and self.paths[0].case.result.case.is_statement
 
     @property
+    def takes_many(self) -> bool:
+        """Whether a call takes several arrays."""
+        return any(path.case.result.case.arrays > 1 for path in self.paths)
+
+    @property
     def pair(self) -> tuple[str, str]:
         """Return producer and consumer."""
         return self.paths[0].case.pair

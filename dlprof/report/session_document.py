@@ -171,7 +171,9 @@ def _answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     if _is_one_path(arrays):
         return (_sentence(arrays[0].paths[0]),)
     if arrays[0].is_comparison:
-        return (path_table.statement_answer(arrays[0]),)
+        takes_many = arrays[0].takes_many
+        answer = path_table.arrays_answer if takes_many else path_table.statement_answer
+        return (answer(arrays[0]),)
     many = path_table.array_answers if _is_one_pair(arrays) else path_table.pair_answers
     return many(arrays)
 
@@ -202,7 +204,9 @@ def _sentence(path: JudgedPath) -> Answer:
     size = size_text(path.case.size_bytes)
     copied = {"view": "nothing copied", "copy": f"{size} copied{moved}"}
     amount = " ".join(filter(None, (copied.get(path.result, ""), path.case.recast_text)))
-    parts = (path.brief_time, amount, path.unknown_reason)
+    is_split = path.is_timed and path.case.result.case.arrays > 1
+    each = f"{path_table.each_text(path)} per array" if is_split else ""
+    parts = (path.brief_time, each, amount, path.unknown_reason)
     details = ", ".join(filter(None, parts)).rstrip(".")
     claim = f"{path.code} {WORDS.get(path.result, 'may be a view or a copy')}"
     sentence = f"{claim}: {details}." if details else f"{claim}."
@@ -217,7 +221,9 @@ def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...
     if _is_one_path(arrays):
         return (), path_table.path_marks(arrays[0].paths)
     if arrays[0].is_comparison:
-        table = path_table.statement_table(arrays[0])
+        takes_many = arrays[0].takes_many
+        make = path_table.arrays_table if takes_many else path_table.statement_table
+        table = make(arrays[0])
         return (table,), path_table.path_marks(arrays[0].paths)
     if len(arrays) == 1:
         table, marks = path_table.short_table(arrays[0])

@@ -51,6 +51,8 @@ class Way:
     setup: str = ""
     result_device: str = ""
     """The device of an import's result; empty if it is that of the source."""
+    arrays: int = 1
+    """How many arrays one call of an import takes."""
     array: str = "x"
     """The name of the source in the code that is shown."""
 

@@ -87,7 +87,7 @@ class Case:
 
     def record(self) -> dict[str, Any]:
         """Return the case as the session keeps it."""
-        found = {
+        found: dict[str, Any] = {
             "producer": self.producer.name,
             "export": self.path.export.name,
             "consumer": self.consumer.name,
@@ -105,6 +105,8 @@ class Case:
         narrowed = self.consumer.narrows.get(self.dtype)
         if narrowed:
             found |= {"narrows_to": narrowed, "narrows_why": self.consumer.narrows_why}
+        if self.path.import_.arrays > 1:
+            found["arrays"] = self.path.import_.arrays
         return found | ({"survey": True} if self.surveyed else {})
 
 

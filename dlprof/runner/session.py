@@ -81,6 +81,8 @@ class CaseRecord(Model):
     narrows_to: str | None = None
     """The dtype that the consumer documents for results instead of ``dtype``."""
     narrows_why: str = ""
+    arrays: int = Field(1, ge=1)
+    """How many arrays one call takes. Times are those of the call."""
     survey: bool = False
     """Whether it was converted once and checked, and not timed."""
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,10 @@ from dlprof.protocol.statement import (
     check_setup,
     check_source,
     leading_imports,
+    others,
     parse,
     whole,
+    with_arrays,
 )
 from dlprof.runner import worker_client
 from dlprof.runner.axes import simulated_in
@@ -46,13 +49,20 @@ def check(statement: str, setup: str = "", source: str | None = None) -> None:
 
 @contextmanager
 def request_for(
-    statements: Sequence[str], setup: str, source: str | None, values: Mapping[str, Any]
+    statements: Sequence[str],
+    setup: str,
+    source: str | None,
+    values: Mapping[str, Any],
+    arrays: Sequence[int] = (),
 ) -> Iterator[tuple[Request, Catalog, Workers | None]]:
     """Yield the request for conversions with these options, its catalog, and a pool for its run.
 
-    ``source`` is the name of their array, None if dlprof is to find it. The forks that recognize
-    the conversions diagnose them later, and the worker of the first round imports at the same time.
-    There is no pool if there is a device: an import may begin to use it, and no fork can then.
+    ``source`` is the name of their array, None if dlprof is to find it. ``arrays`` are numbers of
+    arrays that one call takes, such as 1 and 8; the others are copies of the first.
+
+    The forks that recognize the conversions diagnose them later, and the worker of the first round
+    imports at the same time. There is no pool if there is a device: an import may begin to use it,
+    and no fork can then.
 
     Raises :class:`UsageError` for text that makes no sense, and :class:`Unmeasured` if the setup
     fails.
@@ -76,7 +86,21 @@ def request_for(
         forks = pool.forks(("forks", ()), imports)
         found = _recognize(typed, values["timeout"], probe_files, forks)
         codes = [_user_code(setup, parts) for parts in found]
-        if way := _faster_way(statements, setup, found):
+        if arrays:
+            several = [
+                _several(text, setup, code.source, count)
+                for text, code in zip(statements, codes, strict=True)
+                for count in arrays
+            ]
+            statements = [call["statement"] for call in several]
+            calls = zip(
+                several, _recognize(several, values["timeout"], probe_files, forks), strict=True
+            )
+            codes = [
+                replace(_user_code(call["setup"], parts), arrays=count)
+                for (call, parts), count in zip(calls, cycle(arrays), strict=False)
+            ]
+        elif way := _faster_way(statements, setup, found):
             (other,) = _recognize([way], values["timeout"], probe_files, forks)
             if "result" in other:
                 statements = (*statements, way["statement"])
@@ -167,6 +191,25 @@ def _recognize(
     for outcome in outcomes:
         _check(outcome)
     return [outcome.parts for outcome in outcomes]
+
+
+COPIES = "\n{names} = tuple(__import__('copy').deepcopy({source}) for _ in range({count} - 1))\n"
+"""The further arrays of one call."""
+
+
+def _several(statement: str, setup: str, source: str, count: int) -> dict[str, Any]:
+    """Return the statement with ``count`` arrays, and the setup that makes them.
+
+    Raises :class:`UsageError` for a statement that cannot take several.
+    """
+    if count == 1:
+        return {"statement": statement, "setup": setup, "source": source}
+    try:
+        text = with_arrays(statement, source, count)
+    except FaultyStatement as fault:
+        raise UsageError(str(fault)) from None
+    copies = COPIES.format(names=others(count), source=source, count=count)
+    return {"statement": text, "setup": setup + copies, "source": source}
 
 
 def _faster_way(

@@ -101,6 +101,7 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
                 "producers": list(way.producers),
                 "setup": way.setup,
                 "result_device": way.result_device,
+                "arrays": way.arrays,
             }
             for way in probe.imports
         ],

@@ -215,6 +215,7 @@ def _own_import(own: UserCode, name: str) -> Import:
         promise=promise(own.import_.format(x="x")),
         result_device=own.result_device,
         returns_array=own.returns_array,
+        arrays=own.arrays,
     )
 
 

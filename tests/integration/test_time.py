@@ -195,3 +195,15 @@ def test_an_array_of_the_standard_library_has_its_dtype(timed):
     result, _ = timed("torch.tensor(x, dtype=torch.float64)", setup, "--no-diagnose")
     assert pair(result) == ("array.array", "torch")
     assert (result["case"]["dtype"], result["values"]["verdict"]) == ("float64", "ok")
+
+
+def test_a_call_that_takes_several_arrays_has_a_time_per_array(tmp_path):
+    setup = "import time, numpy; x = numpy.ones(9); f = lambda *a: time.sleep(0.002 * len(a))"
+    path = tmp_path / "session.json"
+    done = dlprof("time", "--quick", "--arrays", "1,4", "-s", setup, "f(x)", "-o", path)
+    assert done.code == 0, done.err
+    one, four = content(path)["results"]
+    assert [one["case"].get("arrays", 1), four["case"]["arrays"]] == [1, 4]
+    assert four["case"]["code"] == "f(x, *more_3)"
+    assert four["host_time"]["median_ns"] > 3 * one["host_time"]["median_ns"]
+    assert "per array" in done.out

@@ -89,3 +89,21 @@ def test_any_text_is_measured_or_refused(text):
         return
     assert isinstance(cut, Cut)
     compile(cut.code, "<test>", "eval")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("f(x)", "f(x, *more_7)"),
+        ("f(1, x, y=2)", "f(1, x, *more_7, y=2)"),
+        ("launch(k, inputs=[x])", "launch(k, inputs=[x, *more_7])"),
+    ],
+)
+def test_further_arrays_stand_behind_the_first(text, found):
+    assert statement.with_arrays(text, "x", 8) == found
+
+
+@pytest.mark.parametrize("text", ["x.copy()", "f(x, x)", "f(a=x)", "f(*x)"])
+def test_a_statement_that_has_no_place_for_further_arrays_is_refused(text):
+    with pytest.raises(FaultyStatement, match="takes x once"):
+        statement.with_arrays(text, "x", 8)
