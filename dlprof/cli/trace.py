@@ -8,13 +8,13 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import color, complain, session_name, width
-from dlprof.errors import FindingsFailed, Unsure, UsageError
+from dlprof.errors import DlprofError, FindingsFailed, Unsure, UsageError
 from dlprof.runner import files, options
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.interrupts import uninterrupted
@@ -55,6 +55,13 @@ INCLUDE = Option(
     options.MEASURING,
     metavar="PACKAGE",
 )
+ADVISE = Option(
+    "advise",
+    Switch(),
+    "Measure the costliest conversions afterwards, in processes of their own.",
+    options.MEASURING,
+    default=False,
+)
 DEVICE = replace(
     options.DEVICES,
     flag="--device",
@@ -89,7 +96,7 @@ FEW = 3
 
 
 @takes(
-    *(AS_MODULE, INCLUDE, DEVICE, PYTHON, FAIL_ON),
+    *(AS_MODULE, INCLUDE, ADVISE, DEVICE, PYTHON, FAIL_ON),
     *(options.FULL, OUTPUT, JSON, options.HTML, options.MARKDOWN, CHROME, EXPORT),
 )
 def trace(
@@ -129,7 +136,31 @@ def trace(
     text = render(document, width(is_error=True), color(is_error=True), outputs.full)
     complain(f"\n{text}", nl=False)
     _write(result, outputs, path)
+    if given[ADVISE]:
+        _advise(result, command.python)
     end(result, words)
+
+
+def _advise(trace: Trace, python: str) -> None:
+    """Measure the rows to change first, and print what is faster."""
+    from dlprof import api
+    from dlprof.report.session_document import excerpt
+    from dlprof.report.terminal import render
+    from dlprof.report.trace_document import array_options, measurable, row_place
+
+    rows = [] if trace.simulated else measurable(trace)[:FEW]
+    if not rows:
+        complain("dlprof: --advise: no line copies or waits in a way that a run can measure")
+    for row in rows:
+        array: dict[str, Any] = {f"{name}s": (text,) for name, text in array_options(row).items()}
+        complain(f"\n{row_place(row)}, {row.conversion}, measured by itself:\n")
+        try:
+            session = api.run(row.producer, row.consumer, quick=True, python=python, **array)
+        except DlprofError as error:
+            complain(f"dlprof: not measured: {error}")
+            continue
+        document = excerpt(session, row.conversion.removesuffix(")"))
+        complain(render(document, width(is_error=True), color(is_error=True)), nl=False)
 
 
 def report_trace(path: Path, given: Given) -> None:

@@ -100,6 +100,23 @@ def session_document(
     )
 
 
+def excerpt(session: Session, begin: str) -> Document:
+    """Report the answers of a session, and its paths that begin with ``begin``."""
+    document = session_document(session)
+    found = [
+        Answer("this path", path.code, path.brief_time)
+        for array in session_arrays(session)
+        for path in array.paths
+        if path.code.startswith(begin)
+    ]
+    return Document(
+        document.title,
+        scope=document.scope,
+        notices=document.notices,
+        answers=(*found, *document.answers),
+    )
+
+
 # Title and answers
 
 

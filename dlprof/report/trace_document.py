@@ -296,11 +296,22 @@ def _can_be_measured(row: TraceRow) -> bool:
     return bool(row.waits or (row.copies and row.bytes <= row.copies * largest))
 
 
-def _commands(trace: Trace, name: str) -> Iterator[str]:
+def measurable(trace: Trace) -> list[TraceRow]:
+    """Return rows that a run can measure, the one to change first first, each array once."""
+    found: dict[tuple[object, ...], TraceRow] = {}
     fit = [row for row in trace.rows if _can_be_measured(row)]
-    row = _copying(fit) or _waiting(fit)
-    if row is not None:
-        yield shlex.join(["dlprof", "run", row.producer, row.consumer, *_array_options(row)])
+    while (row := _copying(fit) or _waiting(fit)) is not None:
+        found.setdefault((row.producer, row.consumer, *array_options(row).values()), row)
+        fit.remove(row)
+    return [*found.values()]
+
+
+def _commands(trace: Trace, name: str) -> Iterator[str]:
+    for row in measurable(trace)[:1]:
+        options = [
+            word for name, text in array_options(row).items() for word in (f"--{name}", text)
+        ]
+        yield shlex.join(["dlprof", "run", row.producer, row.consumer, *options])
     if package := _library(trace.rows):
         yield shlex.join(["dlprof", "trace", "--include", package, *trace.program])
     yield f"dlprof report {shlex.quote(name)} --html report.html"
@@ -316,14 +327,14 @@ def _library(rows: Sequence[TraceRow]) -> str:
     return package if package not in FRAMEWORKS and 2 * took_ns > times.total() else ""
 
 
-def _array_options(row: TraceRow) -> list[str]:
+def array_options(row: TraceRow) -> dict[str, str]:
     """Return the options of the array that a row converts most often."""
     if not row.arrays or row.arrays[0][0] not in DTYPES:
-        return []
+        return {}
     dtype, shape, *_ = row.arrays[0]
     device = row.device.partition(":")[0]
-    found = ["--shape", shape_text(tuple(shape)), "--dtype", dtype]
-    return [*found, "--device", device] if device in ANY_DEVICE else found
+    found = {"shape": shape_text(tuple(shape)), "dtype": dtype}
+    return {**found, "device": device} if device in ANY_DEVICE else found
 
 
 def _timeline(trace: Trace) -> Chart | None:

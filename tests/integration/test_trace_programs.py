@@ -340,3 +340,25 @@ def test_single_conversions_are_exported_for_the_viewers_that_show_them(trace, t
     assert sum(event["ph"] == "X" for event in events) == 4
     page = (tmp_path / "page.html").read_text().replace("<wbr>", "")
     assert "def f(): numpy.frombuffer" in page
+
+
+ADVISED = """\
+import numpy, torch
+x = numpy.ones((64, 64), "float32")
+for _ in range(9):
+    torch.tensor(x)
+"""
+
+
+def test_advise_measures_the_line_to_change_first_in_processes_of_their_own(trace):
+    pytest.importorskip("torch")
+    found, done = trace(ADVISED, options=("--advise",))
+    after = done.stderr.partition("app.py:4, torch.tensor(x), measured by itself:")[2]
+    assert (done.returncode, found["rows"][0]["calls"]) == (0, 9)
+    assert "this path             torch.tensor(x)" in after
+    assert "fastest correct view" in after
+
+
+def test_advise_says_if_no_line_can_be_measured(trace):
+    _, done = trace(CONVERTS, options=("--advise",))
+    assert "--advise: no line copies" in done.stderr

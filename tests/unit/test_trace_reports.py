@@ -12,7 +12,7 @@ from test_tracer import ROW, part
 from dlprof.cli.trace import end
 from dlprof.errors import FindingsFailed
 from dlprof.report import html, terminal
-from dlprof.report.trace_document import chrome, trace_document
+from dlprof.report.trace_document import chrome, measurable, trace_document
 from dlprof.runner.trace import Trace, merged
 
 SLOW = {**ROW, "line": 2, "total_ns": 400}
@@ -172,6 +172,13 @@ def test_a_row_shows_what_its_time_stands_for(lines, text):
     others = [{**BIG, "line": 9, "library": line.get("library", "")} for line in lines]
     report = terminal.render(trace_document(trace_of(*lines, *others), full=True), full=True)
     assert text in " ".join(report.split())
+
+
+def test_each_array_is_measured_once_the_line_to_change_first_first():
+    lines = [{**BIG, "line": line, "total_ns": line * 10**6} for line in (1, 2)]
+    other = {**BIG, "line": 3, "arrays": [["float32", [2], 1, 8]]}
+    listed = {**BIG, "line": 4, "total_ns": 10**9, "bytes": 10**6}
+    assert [row.line for row in measurable(trace_of(*lines, other, listed))] == [2, 3]
 
 
 def test_a_first_call_that_loads_code_ranks_no_line():
