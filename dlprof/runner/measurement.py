@@ -284,7 +284,8 @@ class Measurement:
         """
         request, ok = self.request, [one for one in self.results() if one.status == "ok"]
         orders = [one.ordering for one in ok if one.ordering is not None]
-        is_alone = len(request.pairs) == 1 and not request.globs and len(orders) == len(ok) > 0
+        is_plain = len(request.pairs) == 1 and not (request.globs or request.probe_files)
+        is_alone = is_plain and len(orders) == len(ok) > 0
         waits = all(order.says(*WAITS) for order in orders)
         if not (is_alone and waits and any(order.evidence.waits_for_later for order in orders)):
             return None

@@ -5,11 +5,17 @@ import json
 from contextlib import closing, suppress
 
 import pytest
+from builders import make_catalog, make_probe_info, make_way
 from recordings import NUMPY_TORCH, measurement_of
 from replay import replayed
+from scripted_workers import ScriptedWorkers
 
 from dlprof.errors import UsageError
 from dlprof.measuring.judged import load
+from dlprof.runner.measurement import Measurement
+from dlprof.runner.progress import Watcher
+from dlprof.runner.request import Axes, Request, Settings
+from dlprof.runner.worker_client import started_by
 
 TIMES = {"created", "wall_s", "foreign_cores"}
 REQUESTS = 40
@@ -140,3 +146,40 @@ def test_two_runs_cannot_write_one_file(recording, path):
         pytest.raises(UsageError, match="another run writes"),
     ):
         measurement_of(recording, path)
+
+
+def ordered(word, **evidence):
+    return {"ordering": {"verdict": word, "evidence": evidence}}
+
+
+@pytest.mark.parametrize(
+    ("order", "paths", "expected"),
+    [
+        ("host-sync", (), ("torch.back(x)", "unordered")),
+        ("stream-ordered", (), None),
+        ("host-sync", ("*",), None),
+    ],
+)
+def test_the_way_back_is_measured_if_no_path_does_without_a_wait(path, order, paths, expected):
+    there, back = (
+        make_way(name, code=f"{framework}.{name}({{x}})", promise="view")
+        for framework, name in (("cupy", "there"), ("torch", "back"))
+    )
+    devices = {"devices": ("cuda",)}
+    catalog = make_catalog(
+        make_probe_info("torch", imports=[back], **devices),
+        make_probe_info("cupy", imports=[there], **devices),
+        no_cuda=None,
+    )
+    gives = {"there": ordered(order, waits_for_later=True), "back": ordered("unordered")}
+    settings = Settings(rounds=1, diagnose=False, alignment=False)
+    axes = Axes(devices=("cuda",))
+    request = Request((("torch", "cupy"),), axes, globs=paths, settings=settings)
+    workers = ScriptedWorkers(gives=gives)
+    with (
+        started_by(workers),
+        closing(Measurement(request, catalog, path, Watcher())) as measurement,
+    ):
+        measurement.run()
+    found = load(path).way_back
+    assert (found and (found.code, found.order)) == expected
