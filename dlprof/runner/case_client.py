@@ -100,7 +100,7 @@ class CaseClient:
                 limit_s, lambda stage: self.watcher.case(case, round_, stage), wait_s
             )
             if outcome is not None:
-                return _as_refused(outcome)
+                return _as_measured(_as_refused(outcome))
             if turns is None:
                 yield worker
             elif worker.turn:
@@ -246,6 +246,16 @@ def _changed_dtype(outcome: Outcome) -> Any:
 def _verdict(outcome: Outcome, instrument: str) -> str:
     found = outcome.parts.get(instrument)
     return str(found.get("verdict", "")) if isinstance(found, dict) else ""
+
+
+def _as_measured(outcome: Outcome) -> Outcome:
+    """Return the times if a later instrument took too long: the conversion has returned."""
+    is_timed = "host_time" in outcome.parts and outcome.stage != "ready_time"
+    if outcome.status != "timeout" or not is_timed:
+        return outcome
+    ended = {"instrument": outcome.stage, "reason": f"the worker was lost: {outcome.reason}"}
+    failures = [*outcome.failures, ended]
+    return replace(outcome, status="ok", reason=None, failures=failures, lost=None)
 
 
 def _as_refused(outcome: Outcome) -> Outcome:

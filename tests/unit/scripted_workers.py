@@ -16,8 +16,8 @@ class ScriptedWorkers:
     ``poisons`` the worker dies before it begins the next case, and after ``spoils`` it refuses all
     others. Refusals of
     ``jams`` break a path that converted before. ``gives`` adds parts to a conversion. An import in
-    ``corrupts`` makes the values of another import wrong. ``fatal`` instruments end their worker.
-    The user stops the run in ``stopped`` instruments.
+    ``corrupts`` makes the values of another import wrong. ``fatal`` instruments end their worker,
+    and ``slow`` ones exceed its time limit. The user stops the run in ``stopped`` instruments.
     """
 
     dies: set = field(default_factory=set)
@@ -33,6 +33,7 @@ class ScriptedWorkers:
     changes_settings: set = field(default_factory=set)
     hangs_at_import: set = field(default_factory=set)
     fatal: set = field(default_factory=set)
+    slow: set = field(default_factory=set)
     stopped: set = field(default_factory=set)
     most_open: int = 1
     cost_s: float = 0.0
@@ -123,6 +124,10 @@ class ScriptedWorker:
         for instrument in request["instruments"]:
             if instrument in workers.stopped:
                 raise KeyboardInterrupt
+            if instrument in workers.slow:
+                outcome = self.lost("timeout", "no answer within 60 s", instrument)
+                outcome.parts = make_answer()["parts"]
+                return outcome
             if instrument in workers.fatal:
                 reason = f"killed by SIGSEGV during {instrument}"
                 return self.lost("crashed", reason, instrument, "last words")

@@ -335,6 +335,21 @@ def test_an_instrument_that_ends_its_worker_loses_only_its_own_answer(workers, f
     assert workers.open == 0
 
 
+@pytest.mark.parametrize(
+    ("instrument", "status"), [("fresh_source", "ok"), ("ready_time", "timeout")]
+)
+def test_an_instrument_that_takes_too_long_is_no_hang_of_a_conversion_that_was_timed(
+    workers, file, instrument, status
+):
+    workers.slow = {instrument}
+    run(cases_of(1), file, rounds=1)
+    result = merge(make_record(), file.answers(0), 1)
+    assert (result.status, result.host_time.median_ns) == (status, 100.0)
+    lost = [note.instrument for note in result.notes]
+    assert lost == ([instrument] if status == "ok" else [])
+    assert workers.open == 0
+
+
 def test_a_worker_that_dies_after_its_last_case_costs_no_diagnosis(workers, file):
     workers.poisons = {"import0"}
     run(cases_of(1), file, rounds=1, diagnose=True)
