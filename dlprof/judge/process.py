@@ -22,7 +22,7 @@ from dlprof.judge.rule import (
 )
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import CHILD_LIMIT_S, LOOK, Effect, Subject, child_effect
-from dlprof.runner.evidence import Lost, Refused, Setting
+from dlprof.runner.evidence import Evidence, Lost, Refused, Setting
 from dlprof.runner.session import FindingRecord, Result
 from dlprof.text.clean import first_line, first_words
 from dlprof.text.source import plain
@@ -276,6 +276,65 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
 def _failure(result: Result) -> Refused:
     """Return the evidence of a process in which plain arrays failed."""
     return (result.refusal.first("broken") if result.refusal else None) or Refused()
+
+
+HANGS = ("fork", "hangs")
+AFTER_FORK = """
+def child_returns():
+    child = os.fork()
+    if child == 0:
+        <convert of y>
+        os._exit(0)
+    for _ in range(100):
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return True
+        sleep(0.1)
+    os.kill(child, signal.SIGKILL)
+    return False
+
+<array>
+if not child_returns():
+    print("it hangs without a conversion before the fork, too", flush=True)
+    sys.exit(1)
+<convert of y>
+sys.exit(0 if child_returns() else 3)
+"""
+
+
+def show_hang(subject: Subject) -> Effect:
+    evidence = (subject.result.fork.first("hangs") if subject.result.fork else None) or Evidence()
+    subject = subject.with_array(evidence)
+    child = subject.filled(AFTER_FORK, array=subject.recreate(evidence))
+    return child_effect("hangs in a forked child", subject, child)
+
+
+@partial(
+    Rule,
+    "DLP032",
+    "hangs-after-fork",
+    "info",
+    "The call returns in a forked child, too.",
+    show_hang,
+    instrument="fork",
+)
+def hangs_after_fork(cases: Cases) -> Iterator[FindingRecord]:
+    """The call hangs in a forked child, after its parent has converted."""
+
+    def hangs(case: CaseView) -> bool:
+        return case.result.fork is not None and case.result.fork.saw("hangs")
+
+    def returns(case: CaseView) -> bool:
+        return case.result.fork is not None and case.result.fork.says("returns")
+
+    for group in cases.groups(lambda case: hangs(case) and case.pair[1], look=HANGS):
+        advice = "Start processes by spawn or forkserver."
+        yield finding(
+            group,
+            ("hangs", "hang"),
+            "in a forked child, after its parent converted",
+            advice=f"{advice} {replacements(cases, group, 'returns', returns)}".strip(),
+            look=HANGS,
+        )
 
 
 SETTING = ("settings", "changed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
+DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime", "fork")
 """Instruments that may crash or hang although timing did not: they come after all times."""
 
 AFTER_DROP = "lifetime after drop"

@@ -17,6 +17,7 @@ from dlprof.runner.evidence import (
     Alignment,
     ChangedSettings,
     EarlyWrite,
+    Evidence,
     Free,
     FreshSource,
     HandshakeEvent,
@@ -297,6 +298,7 @@ class Result(Model):
     lifetime: Verdict[Lifetime] | None = None
     early_write: Verdict[EarlyWrite] | None = None
     peak_memory: Verdict[PeakMemory] | None = None
+    fork: Verdict[Evidence] | None = None
     trace: Verdict[Trace] | None = None
     copy_cost: CopyCost | None = None
     recipe: Recipe | None = None

@@ -128,6 +128,8 @@ defaults = {"dtype": "", "jammed": ""}
 _leaks: list[Any] = []
 _buffers: dict[Any, Array] = {}
 _refused: list[Array] = []
+_converted: set[int] = set()
+"""Processes in which ``hang_after_fork`` has returned."""
 _copies: WeakKeyDictionary[Array, Array] = WeakKeyDictionary()
 
 
@@ -388,6 +390,14 @@ def copy_if_strided(source: Array) -> Array:
 def crash(source: Array) -> Array:
     """Fault: kills the process."""
     os.abort()
+
+
+def hang_after_fork(source: Array) -> Array:
+    """Fault: never returns in the child of a process in which it has returned."""
+    if _converted and os.getpid() not in _converted:
+        return hang(source)
+    _converted.add(os.getpid())
+    return view(source)
 
 
 def hang(source: Array) -> Array:

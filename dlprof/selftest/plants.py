@@ -120,6 +120,7 @@ PLANTS = _sorted(
     Plant("lock", ("lock", "view"), "DLP022"),
     Plant("crash", ("crash",), "DLP016"),
     Plant("hang", ("hang",), "DLP016"),
+    Plant("hang-after-fork", ("hang_after_fork",), "DLP032"),
     Plant(
         "copy-if-strided",
         ("copy_if_strided",),

@@ -27,6 +27,7 @@ from dlprof.worker.instruments import (
     copy_cost,
     device_time,
     early_write,
+    fork,
     fresh_source,
     handshake,
     lifetime,
@@ -50,7 +51,8 @@ from dlprof.worker.queued_work import default_sides
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
 from dlprof.worker.simulated import OnSimulatedDevice, compare_contents
 from dlprof.worker.subject import LoadedPath, SetupFailed, Subject
-from dlprof.worker.supervisor import FORK_ENDED, fork
+from dlprof.worker.supervisor import FORK_ENDED
+from dlprof.worker.supervisor import fork as fork_process
 from dlprof.worker.turns import Turns, place_next_block
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
@@ -86,7 +88,7 @@ def serve(requests_fd: int, replies_fd: int) -> None:
             if threading.active_count() > 1:  # a fork has no threads, and hangs if it waits for one
                 channel.send({"id": reply.identity, "done": "failed", "reason": "has threads"})
                 continue
-            if not fork():
+            if not fork_process():
                 continue  # the fork has answered
             channel.adopt()
         try:
@@ -352,6 +354,7 @@ class Instruments:
         for name, instrument in by_contents.items():
             reply = partial(self._at_any_address, instrument)
             self._take(name, partial(compare_contents, name, self.gpu, reply))
+        self._take("fork", lambda: fork.measure(self.subject, self.reply.channel))
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
 
     def _ordering(self) -> dict[str, Any]:

@@ -23,7 +23,8 @@ from dlprof.ticket.reproducer import reproducer
 
 ALWAYS = (
     *("view", "copy", "sync", "race", "wrong-strides", "leak", "dangle"),
-    *("retry", "crash", "broken-promise", "late", "surveyed-view", "forget-mask"),
+    *("retry", "crash", "hang-after-fork", "broken-promise"),
+    *("late", "surveyed-view", "forget-mask"),
 )
 WITHOUT_TIMES = replace(selftest.SETTINGS, rounds=1, times=False, together=True)
 """No rule of these compares times."""

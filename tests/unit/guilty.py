@@ -68,6 +68,7 @@ GUILTY = [
     path("rows(x)", kind="copy", values=verdict("ok", orders=["F", "C"])),
     path("columns(x)", values=verdict("ok", orders=["F", "F"])),
     path("fixed(x)", values=FROZEN, case={"consumer": "immutable"}),
+    path("fork(x)", fork=verdict("hangs")),
     lost("crashed", "killed by SIGSEGV during values", "dead(x)"),
 ]
 

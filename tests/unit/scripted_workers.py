@@ -124,17 +124,20 @@ class ScriptedWorker:
         for instrument in request["instruments"]:
             if instrument in workers.stopped:
                 raise KeyboardInterrupt
-            if instrument in workers.slow:
-                outcome = self.lost("timeout", "no answer within 60 s", instrument)
-                outcome.parts = make_answer()["parts"]
-                return outcome
-            if instrument in workers.fatal:
-                reason = f"killed by SIGSEGV during {instrument}"
-                return self.lost("crashed", reason, instrument, "last words")
+            if instrument in workers.slow | workers.fatal:
+                return self.lost_in(instrument)
         refused = self.refusal(name, request["dtype"])
         if refused is not None:
             return Outcome("unsupported", "TypeError: no", refused)
         return Outcome("ok", None, make_answer()["parts"] | self.found(name))
+
+    def lost_in(self, instrument):
+        if instrument in self.workers.fatal:
+            reason = f"killed by SIGSEGV during {instrument}"
+            return self.lost("crashed", reason, instrument, "last words")
+        outcome = self.lost("timeout", "no answer within 60 s", instrument)
+        outcome.parts = make_answer()["parts"]
+        return outcome
 
     def found(self, name):
         """Return the added parts of a working conversion."""

@@ -47,7 +47,7 @@ def test_earlier_answers_and_failures_are_not_requested_again():
     whole, ended = Outcome("ok", None), Outcome("crashed", "killed", answered)
     ended.stage, ended.alive = "early_write", False
     ended.failures.append({"instrument": "alignment", "reason": "it raised"})
-    assert take_over(whole, ended, DIAGNOSIS) == ("peak_memory", "lifetime")
+    assert take_over(whole, ended, DIAGNOSIS) == ("peak_memory", "lifetime", "fork")
 
 
 @pytest.mark.parametrize(

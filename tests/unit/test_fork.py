@@ -1,0 +1,59 @@
+"""Fork: a conversion in a child of a process that has converted."""
+
+import os
+import threading
+
+import pytest
+from builders import make_subject
+
+from dlprof.probes.base import Import, Protocol
+from dlprof.worker.instruments import fork
+
+held = threading.Lock()
+held.acquire()
+PARENT = os.getpid()
+
+
+def first(array):
+    """Wait in a child for a lock that its parent holds."""
+    if os.getpid() == PARENT:
+        return array
+    with held:
+        return array
+
+
+def refuses(array):
+    raise BufferError
+
+
+def measured(code, **names):
+    import_ = Import("any", (Protocol.DLPACK,), code)
+    return fork.measure(make_subject(import_=import_, **names))
+
+
+@pytest.mark.parametrize("code", ["{x}.copy()", "numpy.from_dlpack({x})"])
+def test_a_conversion_without_threads_returns_in_a_forked_child(code):
+    assert measured(code)["verdict"] == "returns"
+
+
+def test_a_conversion_that_waits_in_the_child_for_what_only_its_parent_has_hangs(monkeypatch):
+    monkeypatch.setattr(fork, "ASLEEP_S", 0.2)
+    assert measured("first({x})", first=first)["verdict"] == "hangs"
+
+
+def test_a_child_that_is_busy_at_the_limit_is_no_proof(monkeypatch):
+    monkeypatch.setattr(fork, "LIMIT_S", 0.2)
+
+    def spin(array):
+        while os.getpid() != PARENT:
+            pass
+        return array
+
+    assert measured("spin({x})", spin=spin)["verdict"] == "unknown"
+
+
+def test_an_error_in_the_child_is_an_answer():
+    def refuse(array):
+        return array if os.getpid() == PARENT else refuses(array)
+
+    assert measured("refuse({x})", refuse=refuse)["verdict"] == "returns"
