@@ -43,6 +43,7 @@ GATES ?= gates.jsonl
 GATE_HOURS ?= 1
 nightly: export PYTHONDONTWRITEBYTECODE :=
 nightly: $(VENV)/.developing $(CUDA_PYTHON)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group nightly
 	DLPROF_CUDA_PYTHON=$(CUDA_PYTHON) HYPOTHESIS_PROFILE=nightly \
 		DLPROF_ATTACK_SEED=$(SEED) DLPROF_ATTACK_CASES=2000 \
 		$(PYTEST) -m "not cuda"

@@ -58,12 +58,17 @@ HALVES = {"float16": 2, "bfloat16": 4}
 LAZY = ("conjugated", "negated", "swapped")
 """Arrays whose memory does not hold their values."""
 
+capsule_destructor = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(
+    ("PyCapsule_GetDestructor", ctypes.pythonapi)
+)
 rename_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_SetName", ctypes.pythonapi)
 )
 # The deleter is this C function. It changes the first number of its argument. It runs in any
 # thread, without the interpreter's lock, and with an exception pending.
 step = ctypes.CDLL(None).rand_r
+# A destructor that does nothing. A consumer may clear it, and not rename the capsule.
+nothing = ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p)
 forever = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 """Keep an object until the process ends: a framework may use it at the very end."""
 Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -115,7 +120,7 @@ class Source:
             else Managed(self.tensor, None, self.deleter)
         )
         self.capsules.append(
-            (new_capsule(ctypes.addressof(managed), name, None), managed, bytes(managed)[:4])
+            (new_capsule(ctypes.addressof(managed), name, nothing), managed, bytes(managed)[:4])
         )
         return self.capsules[-1][0]
 

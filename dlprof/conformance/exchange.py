@@ -71,7 +71,11 @@ def allocated(x: Any, source: Source) -> tuple[int, Any, list[str]]:
     set_error = SetError(lambda _, kind, message: errors.append(f"{kind!r} {message!r}"))
     kinds = (ctypes.POINTER(Tensor), Out, ctypes.c_void_p, SetError)
     allocate = ctypes.PYFUNCTYPE(ctypes.c_int, *kinds)(functions(x).allocate)
-    return allocate(source.tensor, ctypes.byref(out), None, set_error), out.value, errors
+    try:
+        code = allocate(source.tensor, ctypes.byref(out), None, set_error)
+    except NotImplementedError as error:
+        raise NotApplicable(f"it has no allocator: {error}") from None
+    return code, out.value, errors
 
 
 @gives(f"{HEADER}, DLPackExchangeAPI", "The table is of version 1 and complete.", has_table)

@@ -181,11 +181,11 @@ class Mmap(HostMemory):
         )
 
 
-class PyArrow(HostMemory):
+class ArrowBuffer(HostMemory):
     """A buffer of Arrow's own memory pool."""
 
-    name = "pyarrow"
-    aliases = ("arrow",)
+    name = "pyarrow-buffer"
+    aliases = ("arrow-buffer",)
     module = "pyarrow"
     distributions = ("pyarrow",)
     setup = "import numpy\nimport pyarrow"
@@ -235,4 +235,4 @@ class Pinned(HostMemory):
         return str(array.dtype.name)
 
 
-HOST: tuple[type[Probe], ...] = (Bytes, ByteArray, Array, Mmap, PyArrow, Pinned)
+HOST: tuple[type[Probe], ...] = (Bytes, ByteArray, Array, Mmap, ArrowBuffer, Pinned)

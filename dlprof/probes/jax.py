@@ -12,6 +12,7 @@ from dlprof.probes.base import (
     BITS,
     BUFFER,
     CAPSULE,
+    CPU,
     CUDA,
     CUDA_ARRAY,
     DLPACK,
@@ -66,6 +67,7 @@ class Jax(Probe):
         Export("asarray_copy", NUMPY, "numpy.array({x})", promise="copy"),
         Export("device_get", NUMPY, "jax.device_get({x})"),
         Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
+        Export("itself", NATIVE, "{x}"),
     )
     imports = (
         Import("from_dlpack", (DLPACK, CAPSULE), "jax.dlpack.from_dlpack({x})"),
@@ -90,6 +92,8 @@ class Jax(Probe):
         copies("array_list", (NATIVE,), "jnp.array({x})", producers=LIST),
         copies("array_first", (NATIVE,), "jnp.asarray(numpy.array({x}))", producers=LIST),
         copies("stack", (NATIVE,), "jnp.stack({x})", producers=LIST),
+        Import("polars_to_jax", (NATIVE,), "{x}.to_jax()", CPU, producers=("polars",)),
+        views("warp_to_jax", (NATIVE,), "warp.to_jax({x})", CPU, producers=("warp",)),
         Import("frombuffer", (BUFFER,), "jnp.frombuffer({x}, dtype='{dtype}').reshape({shape})"),
         Import("device_put", (NUMPY,), "jax.device_put({x})"),
         copies("device_put_copy", (NUMPY,), "jax.device_put({x}, may_alias=False)"),

@@ -198,6 +198,36 @@ def values(elements: int, spec: ArraySpec) -> str:
     return period if length == elements else tiled(period, length, elements)
 
 
+def memory_at(address: int, shape: tuple[int, ...], strides: Any, dtype: str) -> Any:
+    """Return a writable array on the memory at ``address``; ``strides`` in elements, None for C.
+
+    For a dtype that NumPy lacks: its bits as unsigned integers.
+    """
+    import numpy as np
+
+    word = np.dtype(BITS.get(dtype, dtype))
+    if 0 in shape:
+        return np.empty(shape, word)
+    interface = {
+        "version": 3,
+        "shape": shape,
+        "typestr": word.str,
+        "data": (address, False),
+        "strides": None if strides is None else tuple(word.itemsize * step for step in strides),
+    }
+    return np.asarray(type("Memory", (), {"__array_interface__": interface})())
+
+
+def bfloat16_bits(spec: ArraySpec) -> str:
+    """Return source text of the values of a bfloat16 array, as unsigned integers of 16 bits."""
+    if spec.corners:
+        return corners(spec.dtype).text(spec.elements)
+    pattern = numbers(spec)
+    floats = f"({pattern.text(f'numpy.arange({pattern.modulus})', 0)}).astype('float32')"
+    period = f"({floats}.view('uint32') >> 16).astype('uint16')"
+    return tiled(period, pattern.modulus, spec.elements)
+
+
 def placed(spec: ArraySpec, allocate: str = "numpy.empty({size}, dtype='uint8')") -> str:
     """Return source text for the layouts ``aligned`` and ``sliced``.
 

@@ -125,6 +125,8 @@ class Torch(Probe):
             CPU,
             producers=LIST,
         ),
+        Import("polars_to_torch", (NATIVE,), "{x}.to_torch()", CPU, producers=("polars",)),
+        views("warp_to_torch", (NATIVE,), "warp.to_torch({x})", CPU, producers=("warp",)),
         copies(
             "tensor_cuda",
             (CUDA_ARRAY, NUMPY),

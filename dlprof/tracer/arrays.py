@@ -22,7 +22,7 @@ BUFFERS = {
     "bytearray": ("bytearray",),
     "array": ("array",),
     "mmap": ("mmap",),
-    "pyarrow": ("Buffer",),
+    "pyarrow-buffer": ("Buffer",),
 }
 """The classes of plain memory, by the probe that knows them."""
 CONTAINERS = (list, tuple, dict)
@@ -92,8 +92,9 @@ class Kinds(dict[type, "Kind | None"]):
                     if base.__name__ in BUFFERS.get(probe.name, ()):
                         return _buffer(probe)
                     continue
-                is_known = True
-                array_type = resolved(array_type_name(type(probe)))
+                name = array_type_name(type(probe))
+                is_known |= bool(name)
+                array_type = resolved(name)
                 if isinstance(array_type, type) and issubclass(kind, array_type):
                     return _kind(probe)
         if is_known or not any(hasattr(kind, name) for name in PROTOCOLS):

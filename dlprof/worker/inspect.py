@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import hmac
+import importlib.machinery
 import importlib.metadata
 import importlib.util
 import os
@@ -119,9 +120,13 @@ def _way(way: Any, protocols: Any) -> dict[str, Any]:
 
 
 def _spec(module: str) -> Any:
-    """Find the spec of a module; None if there is none."""
+    """Find the spec of a module, without an import of its package; None if there is none."""
+    root, *inner = module.split(".")
     try:
-        return importlib.util.find_spec(module)
+        spec = importlib.util.find_spec(root)
+        if spec is None or not inner:
+            return spec
+        return importlib.machinery.PathFinder.find_spec(module, spec.submodule_search_locations)
     except (ImportError, ValueError):
         return None
 

@@ -2,7 +2,7 @@
 
 from command_line import content, dlprof
 
-PRODUCERS = ("bytes", "bytearray", "array", "mmap", "pyarrow")
+PRODUCERS = ("bytes", "bytearray", "array", "mmap", "pyarrow-buffer")
 SCENARIO = f"""
 title = "Ingest"
 question = "Which ways in copy?"

@@ -43,7 +43,7 @@ def test_an_array_of_a_framework_is_made_by_the_expression(tmp_path):
         (("len([3])", "numpy"), 2, "makes no array, but a int"),
         (("numpy.zeros(3", "numpy"), 2, "not Python"),
         (("numpy.zeros(3)", "torch", "--shape", "4"), 2, "--shape: the expression makes"),
-        (("warp", "torch"), 2, "measure one conversion with 'dlprof time'"),
+        (("drjit", "torch"), 2, "measure one conversion with 'dlprof time'"),
         (("tensorflwo", "torch"), 2, "did you mean 'tensorflow'?"),
     ],
 )

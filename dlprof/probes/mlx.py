@@ -1,0 +1,163 @@
+"""MLX: lazy arrays on the host, which are computed when they are read or evaluated.
+
+On Linux, ``pip install 'mlx[cpu]'``. Its arrays on Metal and on CUDA are left out: they were never
+measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from dlprof.probes import capsule
+from dlprof.probes.base import (
+    ARRAY,
+    BITS,
+    CAPSULE,
+    CPU,
+    DLPACK,
+    DTYPES,
+    NUMPY,
+    ArraySpec,
+    Export,
+    Import,
+    Probe,
+    Unsupported,
+    check_layout,
+    copies,
+    laid_out,
+    one_row,
+    views,
+)
+from dlprof.probes.numpy import bfloat16_bits, values
+
+_DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64"),
+)
+
+
+class MLX(Probe):
+    name = "mlx"
+    module = "mlx"
+    distributions = ("mlx",)
+    also = ("mlx-cpu",)
+    requirement = "mlx[cpu]"
+    setup = "import numpy\nimport mlx.core as mx\nmx.set_default_device(mx.cpu)"
+    devices = CPU
+    array_type = "mlx.core.array"
+    settings = {  # noqa: RUF012 - as the contract has it
+        "default device": "str(mx.default_device())",
+    }
+    narrows = {"float64": "float32", "complex128": "complex64"}  # noqa: RUF012 - as above
+    narrows_why = "MLX makes float32 of float64; mx.array(x, dtype=mx.float64) keeps it on the CPU."
+    exports = (
+        Export("dlpack", DLPACK, "{x}", CPU),
+        Export("dlpack_capsule", CAPSULE, "{x}.__dlpack__()", CPU),
+        Export("array", ARRAY, "{x}", CPU),
+        Export("numpy", NUMPY, "numpy.array({x})", CPU, "copy"),
+        Export("numpy_nocopy", NUMPY, "numpy.array({x}, copy=False)", CPU, "view"),
+    )
+    imports = (
+        Import("from_dlpack", (DLPACK,), "mx.from_dlpack({x})", CPU),
+        copies("from_dlpack_copy", (DLPACK,), "mx.from_dlpack({x}, copy=True)", CPU),
+        views("from_dlpack_nocopy", (DLPACK,), "mx.from_dlpack({x}, copy=False)", CPU),
+        copies("array", (ARRAY, DLPACK), "mx.array({x})", CPU),
+        Import("asarray", (ARRAY, DLPACK), "mx.asarray({x})", CPU),
+    )
+
+    def create(self, spec: ArraySpec) -> str:
+        if spec.dtype not in _DTYPES:
+            raise Unsupported(f"MLX has no dtype {spec.dtype}")
+        check_layout(spec, {"readonly": "MLX has no read-only arrays"})
+        if spec.layout in ("aligned", "sliced"):
+            text = _placed(spec)
+        elif spec.layout == "broadcast":
+            text = f"x = mx.broadcast_to({one_row(spec, _values)}, {spec.shape})"
+        else:
+            text = laid_out(spec, _values)
+        text += "\nx = mx.contiguous(x.transpose()).transpose()" if spec.layout == "F" else ""
+        return f"{text}\nmx.eval(x)"
+
+    def pointer(self, array: Any) -> int | None:
+        found = capsule.read(array.__dlpack__())
+        return found.address or None if found and array.size else None
+
+    def to_numpy(self, array: Any) -> Any:
+        import mlx.core as mx
+        import numpy as np
+
+        bits = BITS.get(self.dtype(array))
+        return np.array(array if bits is None else mx.contiguous(array).view(getattr(mx, bits)))
+
+    def dtype(self, array: Any) -> str:
+        return str(array.dtype).rpartition(".")[2]
+
+    def writable(self, array: Any) -> bool | None:
+        return True
+
+    def write(self, array: Any, value: int) -> Any:
+        import numpy as np
+
+        # An assignment to the array itself takes other memory.
+        np.array(array, copy=False)[...] = value
+
+    def wait(self, device: str) -> str:
+        return "mx.eval({x})"
+
+    def use(self, device: str) -> str:
+        return "mx.add({x}, 1)"
+
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        found = {"shape": "{x}.shape", "dtype": "str({x}.dtype).rpartition('.')[2]"}
+        if dtype in BITS:  # NumPy takes the buffer of no other dtype
+            return {**found, "values": "numpy.array({x}.astype(mx.float32))"}
+        return {
+            **found,
+            "values": "numpy.array({x})",
+            "address": "numpy.array({x}, copy=False).ctypes.data",
+            "write": "numpy.array({x}, copy=False)[...] = 1",
+        }
+
+    def enqueue(self, spec: ArraySpec) -> str | None:
+        return _ENQUEUE
+
+
+def _values(elements: int, spec: ArraySpec) -> str:
+    if spec.dtype == "bfloat16":
+        bits = bfloat16_bits(replace(spec, shape=(elements,)))
+        return f"mx.array({bits}).view(mx.bfloat16)"
+    return f"mx.array({values(elements, spec)}, dtype={_dtype(spec.dtype)})"
+
+
+def _dtype(name: str) -> str:
+    return "mx.bool_" if name == "bool" else f"mx.{name}"
+
+
+def _placed(spec: ArraySpec) -> str:
+    """Return source text for the layouts ``aligned`` and ``sliced``: MLX promises 8 bytes only."""
+    item, first = DTYPES[spec.dtype], int(spec.layout == "sliced")
+    word = BITS.get(spec.dtype, spec.dtype)
+    wide = replace(spec, shape=(spec.elements + first,))
+    content = bfloat16_bits(wide) if spec.dtype in BITS else values(wide.elements, wide)
+    return (
+        f"memory = mx.zeros({spec.elements + 192 // item}, dtype={_dtype(word)})\n"
+        "mx.eval(memory)\n"
+        "host = numpy.array(memory, copy=False)\n"
+        f"begin = (64 - host.ctypes.data) % 128 // {item} + {first}\n"
+        f"host[begin:begin + {spec.elements}] = {content}[{first}:]\n"
+        f"x = memory[begin:begin + {spec.elements}].view({_dtype(spec.dtype)})\n"
+        f"x = x.reshape({spec.shape})"
+    )
+
+
+# The load stays within 1, which MLX does not know, so y has to wait for it. MLX computes it in a
+# thread of its own.
+_ENQUEUE = """\
+mlx_load = mx.arange(131072.0)
+for _ in range(work):
+    mlx_load = mx.cos(mlx_load)
+y = mx.where(mlx_load[0] > 4, mx.zeros_like(x), x)
+mx.async_eval(y)
+"""
