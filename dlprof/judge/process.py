@@ -345,13 +345,18 @@ SHORT = 40
 SETTING_CHANGED = """
 <create>
 before = repr((<setting>))
-try:
-    <convert of y>
-except Exception as refusal:
-    print("it refuses:", type(refusal).__name__, refusal)
+end = perf_counter() + 10
+for _ in range(1000):
+    try:
+        <convert of y>
+    except Exception as refusal:
+        print("it refuses:", type(refusal).__name__, refusal)
+        break
+    if repr((<setting>)) != before or perf_counter() > end:
+        break
 after = repr((<setting>))
-print("before the call:", before)
-print("after the call:", after)
+print("before the calls:", before)
+print("after the calls:", after)
 return before != after
 """
 

@@ -295,7 +295,10 @@ class Instruments:
         subject, spec, gpu = self.subject, self.subject.spec, self.gpu
         budget: int = self.request["budget_ns"]
         # Times come first: they do not use the address, which a faulty probe may get wrong.
-        self._time(budget)
+        wanted = {*self.request["instruments"]}
+        is_watched = {"settings", "host_time"} <= wanted and "turns" not in self.request
+        with settings.watched(subject, self.reply, later=True) if is_watched else nullcontext():
+            self._time(budget)
         if "cuda" in (spec.device, subject.result_device):
             self._take("device_time", lambda: self._device_time(budget))
         placements = self.request.get("placements", [])

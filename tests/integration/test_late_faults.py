@@ -65,6 +65,10 @@ def test_a_script_without_dlprof_shows_the_fault_and_a_copy_lacks_it(session, na
     check_script(session, name, rule)
 
 
+def test_a_setting_that_a_later_call_changes_is_found_and_shown(session):
+    check_script(session, "mask_later", "DLP025")
+
+
 def check_script(session, name, rule):
     finding = next(one for one in errors_of(session, name) if one.rule == rule)
     indices = [i for i in finding.results if session.results[i].case.import_ == name]

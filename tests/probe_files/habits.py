@@ -4,6 +4,7 @@ Each import has one fault, named in its docstring, except for ``view``, ``copy``
 """
 
 import queue
+import signal
 import threading
 import time
 import weakref
@@ -14,6 +15,7 @@ import numpy
 from dlprof.probes.base import CPU, Export, Import, Protocol
 from dlprof.probes.numpy import NumPy
 
+calls = []
 kept = queue.SimpleQueue()
 pending = []
 ring = []
@@ -84,6 +86,14 @@ def main_thread_only(source):
     return source.copy() if is_main else numpy.zeros_like(source)
 
 
+def mask_later(source):
+    """A copy; the tenth call blocks a signal for good."""
+    calls.append(1)
+    if len(calls) == 10:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+    return source.copy()
+
+
 def four_buffers(source):
     """Four buffers in rotation, even if the first is still in use."""
     alike = [one for one in ring if (one.shape, one.dtype) == (source.shape, source.dtype)]
@@ -127,7 +137,15 @@ def finish(_):
 
 
 VIEWS = ("view", "defer", "take_along", "release_there")
-COPIES = ("copy", "share_copy", "main_thread_only", "four_buffers", "keep_each", "late_rows")
+COPIES = (
+    "copy",
+    "mask_later",
+    "share_copy",
+    "main_thread_only",
+    "four_buffers",
+    "keep_each",
+    "late_rows",
+)
 
 
 def import_(name, promise):

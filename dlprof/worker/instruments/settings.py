@@ -2,8 +2,8 @@
 
 The texts of ``Probe.settings`` of both frameworks and of an imported NumPy, and
 :data:`PROCESS_SETTINGS`, are evaluated before and after the first conversion of an array, even if
-it is refused. Values are compared as text. A setting that only the call makes unreadable has
-changed.
+it is refused, and around the timed ones. Values are compared as text. A setting that only the call
+makes unreadable has changed.
 
 The sticky flags of floating-point exceptions are no setting: any computation raises them. Nor are
 warning filters, which any import may add.
@@ -58,8 +58,8 @@ Reading = dict[tuple[str, str], "str | Refusal"]
 
 
 @contextmanager
-def watched(subject: Subject, reply: Reply) -> Iterator[None]:
-    """Send what the conversion inside changes, also if it raises."""
+def watched(subject: Subject, reply: Reply, *, later: bool = False) -> Iterator[None]:
+    """Send what is changed inside, also by an error. Of ``later`` calls send a change only."""
     numpy = (NUMPY,) if "numpy" in sys.modules else ()
     owners = tuple(dict.fromkeys((subject.producer, subject.consumer, *numpy, None)))
     before = _read(owners)
@@ -68,7 +68,8 @@ def watched(subject: Subject, reply: Reply) -> Iterator[None]:
     finally:
         changed = list(_changed(before, _read(owners)))
         found = verdict("changed", {"changed": changed}) if changed else verdict("kept", {})
-        reply.part("settings", found)
+        if changed or not later:
+            reply.part("settings", found)
 
 
 def _read(owners: Iterable[Probe | None]) -> Reading:
