@@ -196,6 +196,9 @@ def condition(path: JudgedPath) -> str:
         texts.append(f"{does} unless {source} is {enough:.0f}-byte aligned")
     if path.case.bounces:
         texts.append("goes through the host")
+    is_left = (path.case.result.case.device, path.case.result_device) == ("cuda", "cpu")
+    if is_left and path.case.pair[1] != "numpy":  # NumPy has no other memory
+        texts.append("the result is on the host")
     if waits:
         wait = "DLP001" in path.rules and _has_problem(path)
         texts.append(f"waits for the work queued on {source}{' (DLP001)' * wait}")

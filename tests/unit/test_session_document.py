@@ -316,3 +316,13 @@ def test_a_pair_without_a_safe_path_is_called_unsafe_or_by_its_status():
 
 
 # Other parts
+
+
+@pytest.mark.parametrize(
+    ("consumer", "note"), [("jax", "the result is on the host"), ("numpy", "")]
+)
+def test_a_copy_that_leaves_the_device_says_so(consumer, note):
+    case = {"device": "cuda", "consumer": consumer}
+    result = path("f(x)", case=case, owner=owned("copy", device="cpu"))
+    found = {answer.code: answer for answer in document(result, path("g(x)", case=case)).answers}
+    assert found["f(x)"].note == note
