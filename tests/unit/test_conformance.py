@@ -62,6 +62,11 @@ def test_one_fault_violates_one_clause(fault, verdict):
     assert [name for name in found if verdict(name, fault)[0] == "violated"] == [fault]
 
 
+def test_a_consumer_that_clears_the_destructor_calls_the_deleter_once(verdict):
+    assert verdict("renames-capsule", "clears-destructor")[0] == "violated"
+    assert verdict("deleter-once", "clears-destructor")[0] == "holds"
+
+
 def test_a_table_without_an_allocator_is_one_violation(plain, verdict, monkeypatch):
     monkeypatch.setattr(plain.TABLE, "allocate", None)
     assert verdict("exchange-table") == ("violated", "the table has NULL for allocate")
