@@ -83,6 +83,7 @@ def test_views_and_copies_that_own_their_memory_are_safe(code):
     found = measured(code)
     assert (found["verdict"], found["evidence"]["changed_after_drop"]) == ("safe", False)
     assert found["evidence"]["source_after_drop"] == "same"
+    assert "released_by" not in found["evidence"]
 
 
 def without_owner(array):

@@ -168,7 +168,7 @@ def _drops(subject: Subject, gpu: Gpu | None, reply: Reply, way: dict[str, str])
     evidence |= way
     reply.part("after_drop", evidence | subject.array_evidence())
     if _without_result(subject, gpu, reply, source, results, evidence):
-        return evidence
+        return {name: value for name, value in evidence.items() if name not in way}
     # Its memory may be free already, and must not be freed once more.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
     if evidence.get("other_after_drop", SAME) != SAME and not _keeps_values(subject, gpu):
