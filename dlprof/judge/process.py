@@ -427,7 +427,7 @@ def show_warns(subject: Subject) -> Effect:
     if is_false and subject.has("address", "x") and subject.has("address", "y"):
         look = f"{LOOK.strip()}\nif addresses[0] == addresses[1]:\n    return False"
     does = "warns of writes although it copies" if is_false else "warns"
-    return subject.shown(does, WARNS, kind=repr(text.partition(":")[0]), look=look)
+    return subject.shown(does, WARNS, kind=repr(text.partition(":")[0]), look=subject.filled(look))
 
 
 def _warning(case: CaseView) -> tuple[str, bool]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -125,20 +126,15 @@ def _host_time(conversion: Conversion, request: dict[str, Any], reply: Reply) ->
     if options := request.get("turns"):
         turns = Turns(reply.channel, reply.identity, **options)
         turns = replace(turns, name="host time", program=program.pid)
-
-    def loop(calls: int) -> int:
-        return program.time(path, calls)
-
-    timing = timer.sample(loop, request["budget_ns"], once_from_ns=timer.LONG_NS, turns=turns)
+    timing = timer.sample(
+        partial(program.time, path), request["budget_ns"], once_from_ns=timer.LONG_NS, turns=turns
+    )
     return asdict(replace(timing, page_faults_per_call=None, disturbed=None))
 
 
 def _values(conversion: Conversion) -> dict[str, Any]:
     found, spec = conversion.look_at_known(), conversion.spec
-    pairs = {
-        "shape": [list(spec.shape), found["shape"]],
-        "dtype": [spec.dtype, found["dtype"]],
-    }
+    pairs = {"shape": [[*spec.shape], found["shape"]], "dtype": [spec.dtype, found["dtype"]]}
     changed: dict[str, Any] = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
     if not changed and (different := conversion.different(found["address"])):
         changed["values"] = {"different": different, "of": spec.elements}
