@@ -8,6 +8,7 @@ nothing is run or imported to make it.
 from __future__ import annotations
 
 import glob
+import math
 import re
 import shlex
 from collections.abc import Iterable, Sequence
@@ -22,7 +23,7 @@ from dlprof.probes import BUILTIN
 from dlprof.probes.base import DTYPES, LAYOUTS
 from dlprof.protocol.statement import OF_USER
 from dlprof.runner.axes import shape_text
-from dlprof.runner.session import CaseRecord, FindingRecord, Session
+from dlprof.runner.session import CaseRecord, FindingRecord, Result, Session
 from dlprof.text.source import (
     NOT_PYTHON,
     UNREADABLE,
@@ -120,7 +121,18 @@ def _subject(session: Session, finding: FindingRecord, rule: Rule) -> Subject:
         )
     index = finding.against
     against = None if index is None else subject(session.results[index], finding, is_own)
-    return subject(session.results[finding.results[0]], finding, is_own, against)
+    return subject(clearest(session, finding), finding, is_own, against)
+
+
+def clearest(session: Session, finding: FindingRecord) -> Result:
+    """Return the smallest array of the first path; the first one where a time counts."""
+    results, rule = [session.results[at] for at in finding.results], BY_ID.get(finding.rule)
+    if finding.against is not None or rule is None or rule.times:
+        return results[0]
+    place = results[0].case.code, results[0].case.dtype, "aligned"  # as the survey makes arrays
+    small = [one for one in results if (one.case.code, one.case.dtype, one.case.layout) == place]
+    sized = [one for one in small if math.prod(one.case.shape) > 1 and one.recipe]
+    return min(sized, key=lambda one: math.prod(one.case.shape), default=results[0])
 
 
 def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> str:

@@ -21,7 +21,7 @@ from dlprof.runner.worker_client import child_environment, end
 from dlprof.simulated.environment import variables
 from dlprof.text import markdown
 from dlprof.text.clean import clean, counted, sanitised
-from dlprof.ticket.reproducer import Reproducer, reproducer
+from dlprof.ticket.reproducer import Reproducer, clearest, reproducer
 
 SUPERVISOR = Path(__file__).parents[1] / "worker" / "supervisor.py"
 LIMIT_S = 180.0
@@ -145,7 +145,7 @@ def ticket(
     more = f" (and {counted(len(calls), 'more path')})" if calls else ""
     parts = [
         f"# {title}{more}",
-        _facts(finding, results),
+        _facts(session, finding),
         _alike(calls),
         "## Reproducer",
         *shown,
@@ -168,15 +168,15 @@ def _block(text: str, language: str = "") -> str:
     return markdown.block(sanitised(without_names(text).expandtabs()), language)
 
 
-def _facts(finding: FindingRecord, results: Sequence[Result]) -> str:
+def _facts(session: Session, finding: FindingRecord) -> str:
     """Return one paragraph: the array, the problem, and the behavior that is expected instead."""
     summary = _prose(finding.summary)
-    if not results:
+    if not finding.results:
         return summary
-    case = results[0].case
+    case = (result := clearest(session, finding)).case
     array = f"{case.dtype} {shape_text(case.shape)}, {case.layout} layout, on {case.device}"
     is_array = _prose(f"is a {case.producer} array ({array}), converted to {case.consumer}.")
-    expectation = expected(finding, results[0])
+    expectation = expected(finding, result)
     return f"{_code(case.source)} {is_array} {summary} Expected: {expectation}"
 
 

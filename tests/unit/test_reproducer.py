@@ -4,6 +4,7 @@ import ast
 import contextlib
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from repro_builders import finding_of, session_of
@@ -50,6 +51,16 @@ def written(tmp_path_factory):
 
 def test_every_rule_has_a_reproducer(written):
     assert {path.name.split("_")[0] for path in written.glob("*.py")} == set(ALL)
+
+
+@pytest.mark.parametrize(("against", "array"), [(None, "float32 3 of"), (1, "float32 64x64 of")])
+def test_a_script_has_the_smallest_array_that_showed_its_finding(against, array):
+    session, spec = session_of("DLP018", Torch(), Jax()), ArraySpec((3,), "float32", "aligned")
+    small = session_of("DLP018", Torch(), Jax(), spec=spec).results[0]
+    scalar = session_of("DLP018", Torch(), Jax(), spec=replace(spec, shape=())).results[0]
+    found = session.model_copy(update={"results": [*session.results, scalar, small]})
+    finding = finding_of("DLP018", results=[0, 2, 3], against=against)
+    assert f"x: {array}" in reproducer(found, finding).text
 
 
 def test_scripts_pass_a_linter(written):
