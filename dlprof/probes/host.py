@@ -185,7 +185,6 @@ class ArrowBuffer(HostMemory):
     """A buffer of Arrow's own memory pool."""
 
     name = "pyarrow-buffer"
-    aliases = ("arrow-buffer",)
     module = "pyarrow"
     distributions = ("pyarrow",)
     setup = "import numpy\nimport pyarrow"

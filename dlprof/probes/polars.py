@@ -37,6 +37,7 @@ class Polars(Probe):
     setup = "import numpy\nimport polars"
     devices = CPU
     immutable = True
+    array_type = "polars.Series"
     exports = (
         Export("array", ARRAY, "{x}", CPU),
         Export("to_numpy", NUMPY, "{x}.to_numpy()", CPU),
