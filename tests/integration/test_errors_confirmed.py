@@ -18,10 +18,19 @@ def installed(*names):
 
 
 FRAMEWORKS = installed("numpy", "torch", "tensorflow", "jax", "onnxruntime", "numba", "mxnet")
-HOST_MEMORY = ["bytes", "bytearray", "array", "mmap", *installed("pyarrow")]
+NEWER = installed("warp", "mlx", "pyarrow", "polars")
+HOST_MEMORY = [
+    "bytes",
+    "bytearray",
+    "array",
+    "mmap",
+    *(f"{name}-buffer" for name in installed("pyarrow")),
+]
 PAIRS = [
     *itertools.permutations(FRAMEWORKS, 2),
     *itertools.product(HOST_MEMORY, FRAMEWORKS),
+    *itertools.product(NEWER, ("numpy", "torch")),
+    *itertools.product(("numpy", "torch"), NEWER),
     *itertools.product(FRAMEWORKS, installed("safetensors")),
 ]
 
