@@ -384,7 +384,7 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
     reverses = {
         case.index: reverse
         for case in best.values()
-        if (reverse := best.get((*case.pair[::-1], *case.spec))) is not None
+        if (reverse := best.get((*case.pair[::-1], *case.array[2:]))) is not None
         and case.pair[0] != case.pair[1]
         and cases.may_be_advised(reverse)
         and not reverse.is_cached

@@ -275,7 +275,7 @@ def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
     # show.
     subject = replace(subject, spec=replace(subject.spec, shifted=True))
     blocks: list[Any] = []
-    for count in range(max(CHURN, min(MOST_CHURN, MOST_CHURN_BYTES // size))):
+    for count in range(max(CHURN, min(MOST_CHURN, MOST_CHURN_BYTES // max(size, 1)))):
         array = subject.make_another()
         subject.overwrite(array, gpu)
         block = ctypes.create_string_buffer(size)

@@ -135,7 +135,7 @@ def _converted(subject: Subject, result: Any) -> tuple[Any, Any, str]:
 
 
 def _library(array: Any) -> str:
-    root = type(array).__module__.partition(".")[0]
+    root = str(getattr(type(array), "__module__", "")).partition(".")[0]
     return ROOTS.get(root, root)
 
 
