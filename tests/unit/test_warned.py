@@ -1,0 +1,61 @@
+"""Warnings of a first call are recorded, and judged by the proof of view or copy."""
+
+import warnings
+
+import pytest
+from builders import make_subject
+from rule_builders import found, path, verdict
+
+from dlprof.probes.base import ArraySpec, Import, Protocol
+from dlprof.probes.torch import Torch
+from dlprof.worker.instruments import warned
+
+READ_ONLY = "UserWarning: the array is not writable"
+
+
+class Replies(dict):
+    def part(self, name, value):
+        self[name] = value
+
+
+def texts(code, layout="C", **names):
+    import_ = Import("any", (Protocol.DLPACK,), code)
+    spec = ArraySpec((4,), "float32", layout)
+    subject = make_subject(import_=import_, consumer=Torch(), spec=spec, **names)
+    replies = Replies()
+    with warned.recorded(subject, replies):
+        subject.convert()
+    return replies["warnings"]["evidence"].get("texts", [])
+
+
+def deprecated(array):
+    warnings.warn("it goes", DeprecationWarning, stacklevel=2)
+    return array
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_that_comes_once_in_a_process_is_recorded_for_each_path():
+    for code in ("torch.from_numpy({x})", "torch.as_tensor({x})"):
+        (text,) = texts(code, "readonly")
+        assert text.startswith("UserWarning: The given NumPy array is not writable")
+    assert texts("torch.from_numpy({x})") == []
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_deprecation_that_a_script_would_show_is_recorded():
+    assert texts("deprecated({x})", deprecated=deprecated) == ["DeprecationWarning: it goes"]
+
+
+@pytest.mark.parametrize(
+    ("owner", "text", "severity"),
+    [
+        ("copy", READ_ONLY, "warning"),
+        ("view", READ_ONLY, "info"),
+        ("copy", "FutureWarning: it goes", "info"),
+    ],
+)
+def test_only_a_copy_that_warns_of_writes_contradicts_its_warning(owner, text, severity):
+    warns = verdict("warns", texts=[text])
+    (finding,) = found("DLP031", path("f(x)", owner=owner, warnings=warns))
+    assert finding.severity == severity
+    assert found("DLP031", path("f(x)", owner=owner, warnings=verdict("silent"))) == []
