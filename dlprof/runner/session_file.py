@@ -37,6 +37,8 @@ MOST_BYTES = 1 << 30
 WorkerAnswer = dict[str, Any]
 Answers = Mapping[int, list[tuple[int, WorkerAnswer]]]
 """The rounds and answers of each case, by the number of the case."""
+ANSWER = b'{"of": '
+"""The begin of the line of an answer."""
 
 
 class SessionFile:
@@ -82,7 +84,9 @@ class SessionFile:
         """Append the end of the sitting. Raises :class:`Unsaved` if the disk is full."""
         self.end = dict(end)
         if self._answers:
-            count = sum(map(len, self._answers.values()))
+            # Ctrl-C may come between a line in the file and its answer in memory.
+            lines = self.path.read_bytes().splitlines()
+            count = sum(line.startswith(ANSWER) for line in lines)
             self._append(json_text.dump({"end": {**end, "answers": count}}))
 
     def answers(self, number: int) -> list[tuple[int, WorkerAnswer]]:

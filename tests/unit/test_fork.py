@@ -9,6 +9,7 @@ from builders import make_subject
 from dlprof.probes.base import Import, Protocol
 from dlprof.worker.instruments import fork
 
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # JAX of an earlier test
 held = threading.Lock()
 held.acquire()
 PARENT = os.getpid()

@@ -27,7 +27,7 @@ print(tracing.trace(tracing.Program(("app.py",))).exit_code)
 PROGRAM = """\
 import os, signal
 def tell(number, _):
-    print("got", number, flush=True)
+    os.write(1, b"got %d\\n" % number)  # a print would not survive one inside another
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGWINCH):
     if signal.getsignal(number) is not signal.SIG_IGN:
         signal.signal(number, tell)
