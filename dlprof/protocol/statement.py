@@ -229,7 +229,7 @@ def cuts(text: str, source: str) -> Iterator[Cut]:
 def steps(text: str) -> list[str]:
     """Return the array and the parts of the expression around it, innermost first.
 
-    None if the expression uses the array more than once.
+    Empty if the expression uses the array more than once.
     """
     tree = parse(text)
     uses = list(_uses(tree, ARRAY))

@@ -1,4 +1,4 @@
-"""What the source of a traced program says: expressions, allowed faults, uncounted copies."""
+"""Read the source of a traced program: expressions, allowed faults, uncounted copies."""
 
 from __future__ import annotations
 

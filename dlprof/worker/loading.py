@@ -180,7 +180,7 @@ def _own_probe(codes: Sequence[UserCode], side: Side) -> Probe:
 
 
 def _object_probe(own: UserObject) -> Probe:
-    """Make the probe of an object: that of its framework with the user's text, or a generic one."""
+    """Make the probe of an object from its framework's probe, or a generic one."""
     base = type(find(*own.side.probe)) if own.side.probe else Generic
     created = f"x = {own.expression}"
     members: dict[str, Any] = {
