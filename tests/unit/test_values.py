@@ -52,6 +52,16 @@ def test_a_statement_is_not_accused_of_what_it_computes(statement):
     assert stated(statement)["verdict"] == "ok"
 
 
+def test_an_inner_function_that_makes_wrong_values_is_seen():
+    found = measured(
+        "torch.from_numpy(wrong({x}))",
+        producer=Own(),
+        consumer=Torch(),
+        wrong=lambda array: array * 2,
+    )
+    assert found["verdict"] == "wrong"
+
+
 def test_a_statement_that_uses_its_array_twice_is_not_accused():
     with pytest.raises(Unsupported, match="more than once"):
         stated("torch.from_numpy({x}).reshape({x}.size)")

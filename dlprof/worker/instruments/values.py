@@ -115,18 +115,21 @@ def _compare(subject: Subject, source: Any, result: Any, dtypes: Sequence[str]) 
 def _converted(subject: Subject, result: Any) -> tuple[Any, Any, str]:
     """Return the array that a user's statement converts, and what it converts it to.
 
-    These are the last step of the source's library and the first one of the result's. The third is
-    the text of a read-only NumPy array in between, if any.
+    These are the last part that the array's own operators and methods make, and the first of the
+    result's library. A function may make a wrong array. The third is the text of a read-only NumPy
+    array in between, if any.
     """
-    source, read_only = subject.source, ""
+    source, read_only, part = subject.source, "", ARRAY
     owner, other = _library(source), _library(result)
     for text in steps(subject.code) if subject.is_one_array else ():
+        if text.startswith(part) and text[len(part) :][:1] in " .[(":
+            part = text
         array = attempt(compile_call(text, subject.namespace), BaseException)
         if isinstance(array, Refusal) or not is_array(array):
             continue
         if _library(array) == other != owner:
             return source, array, read_only
-        if _library(array) == owner:
+        if _library(array) == owner and text == part:
             source = array
         flags = getattr(array, "flags", None)
         if text != ARRAY and getattr(flags, "writeable", True) is False:
