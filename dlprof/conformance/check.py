@@ -18,6 +18,8 @@ from dlprof.probes.capsule import capsule_name
 
 STANDARDS = "DLPack 1.3, array API 2025.12"
 HEADER = "dlpack.h"
+DELETER = f"{HEADER}, DLManagedTensorVersioned.deleter"
+READ_ONLY_FLAG = f"{HEADER}, DLPACK_FLAG_BITMASK_READ_ONLY"
 PYTHON = "DLPack for Python"
 ARRAY_API = "array API"
 EXPORT = f"{ARRAY_API}, __dlpack__"
@@ -38,17 +40,6 @@ PAGES = {
     INTERCHANGE: f"{_STANDARD}/design_topics/data_interchange.html",
 }
 """Addresses by the beginning of a source. The header's end with a name of C."""
-NAMES = {
-    "READ_ONLY": "DLPACK_FLAG_BITMASK_READ_ONLY",
-    "IS_COPIED": "DLPACK_FLAG_BITMASK_IS_COPIED",
-    "SUBBYTE_TYPE_PADDED": "DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED",
-    "deleter": "DLManagedTensorVersioned.deleter",
-    "ManagedTensorAllocator": "DLPackManagedTensorAllocator",
-    "ManagedTensorFromPyObject": "DLPackManagedTensorFromPyObjectNoSync",
-    "ManagedTensorToPyObject": "DLPackManagedTensorToPyObjectNoSync",
-    "DLTensorFromPyObject": "DLPackDLTensorFromPyObjectNoSync",
-}
-"""Names of C by their short form in a source."""
 SEVERITIES = ("must", "should", "may")
 """From the strictest word of a standard to the mildest."""
 LONGEST = 300
@@ -103,8 +94,7 @@ class Check:
     def link(self) -> str:
         """Address of the source, and of the place in it."""
         begin = max(filter(self.source.startswith, PAGES), key=len)
-        name = self.source.removeprefix(f"{HEADER}, ")
-        return PAGES[begin] + (NAMES.get(name, name) if begin == HEADER else "")
+        return PAGES[begin] + (self.source.removeprefix(f"{HEADER}, ") if begin == HEADER else "")
 
 
 CHECKS: dict[str, Check] = {}

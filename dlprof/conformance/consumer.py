@@ -12,6 +12,7 @@ from dlprof.conformance.check import (
     EXPORT,
     HEADER,
     PYTHON,
+    READ_ONLY_FLAG,
     SEVERITIES,
     NotApplicable,
     Refused,
@@ -23,11 +24,9 @@ from dlprof.conformance.check import (
     versions,
 )
 from dlprof.conformance.counterpart import (
-    COPIED,
     KEYWORDS,
     NEW,
     OLD,
-    PADDED,
     READ_ONLY,
     USED,
     VALUES,
@@ -171,12 +170,7 @@ def major_version_2(framework: Any) -> None:
     refuses(framework, Source(version=(2, 0)))
 
 
-@should(f"{HEADER}, DLPackVersion", "A newer minor version is used.", versions)
-def minor_version_99(framework: Any) -> None:
-    holds(framework, arrives(framework, Source(version=(1, 99))))
-
-
-@must(f"{HEADER}, READ_ONLY", "A read-only tensor stays read-only.", versions)
+@must(READ_ONLY_FLAG, "A read-only tensor stays read-only.", versions)
 def read_only_stays(framework: Any) -> None:
     source = Source(flags=READ_ONLY)
     try:
@@ -191,18 +185,3 @@ def read_only_stays(framework: Any) -> None:
 @should(f"{EXPORT}, Notes", "A read-only tensor is taken, not refused.", versions)
 def read_only_taken(framework: Any) -> None:
     holds(framework, arrives(framework, Source(flags=READ_ONLY)))
-
-
-@must(f"{HEADER}, IS_COPIED", "A copy of the producer is taken as others are.", versions)
-def copied_taken(framework: Any) -> None:
-    holds(framework, arrives(framework, Source(flags=COPIED)))
-
-
-@must(f"{HEADER}, SUBBYTE_TYPE_PADDED", "Packed and padded elements differ.", versions)
-def padded_differs(framework: Any) -> None:
-    # Four elements of 4 bits: in 2 bytes if packed, in 4 bytes if padded.
-    fields: Any = {"shape": (4,), "strides": (1,), "dtype": (17, 4, 1)}
-    packed = arrives(framework, Source((0x21,) * 4, "B", **fields), Refused)
-    padded = arrives(framework, Source((0x21,) * 4, "B", flags=PADDED, **fields), Refused)
-    if framework.values(packed) == framework.values(padded):
-        raise Violated("it reads the same elements of packed and of padded memory")

@@ -30,7 +30,6 @@ USED = {NEW: b"used_dltensor_versioned", OLD: b"used_dltensor"}
 """The name of each kind of capsule, before and after it is consumed."""
 READ_ONLY = 1
 COPIED = 2
-PADDED = 4
 EXT_DEV = 12
 """kDLExtDev is reserved for tests: no framework has it."""
 KEYWORDS = ("stream", "max_version", "dl_device", "copy")

@@ -64,20 +64,6 @@ def called(function: Any, kinds: Any, *arguments: Any) -> None:
         raise Violated(f"it refuses by the code {code}")
 
 
-def allocated(x: Any, source: Source) -> tuple[int, Any, list[str]]:
-    """Return the code, the address and the errors of a tensor like our source's."""
-    errors: list[str] = []
-    out = ctypes.c_void_p()
-    set_error = SetError(lambda _, kind, message: errors.append(f"{kind!r} {message!r}"))
-    kinds = (ctypes.POINTER(Tensor), Out, ctypes.c_void_p, SetError)
-    allocate = ctypes.PYFUNCTYPE(ctypes.c_int, *kinds)(functions(x).allocate)
-    try:
-        code = allocate(source.tensor, ctypes.byref(out), None, set_error)
-    except NotImplementedError as error:
-        raise NotApplicable(f"it has no allocator: {error}") from None
-    return code, out.value, errors
-
-
 @gives(f"{HEADER}, DLPackExchangeAPI", "The table is of version 1 and complete.", has_table)
 def exchange_table(framework: Any) -> None:
     x = framework.make("C")
@@ -90,7 +76,9 @@ def exchange_table(framework: Any) -> None:
 
 
 @gives(
-    f"{HEADER}, ManagedTensorFromPyObject", "An array gives its tensor.", provides("from_object")
+    f"{HEADER}, DLPackManagedTensorFromPyObjectNoSync",
+    "An array gives its tensor.",
+    provides("from_object"),
 )
 def exchange_gives(framework: Any) -> None:
     x = framework.make("C")
@@ -104,7 +92,11 @@ def exchange_gives(framework: Any) -> None:
     delete(managed)
 
 
-@gives(f"{HEADER}, DLTensorFromPyObject", "A borrowed tensor has the values.", provides("borrow"))
+@gives(
+    f"{HEADER}, DLPackDLTensorFromPyObjectNoSync",
+    "A borrowed tensor has the values.",
+    provides("borrow"),
+)
 def exchange_lends(framework: Any) -> None:
     x = framework.make("C")
     managed = Managed()
@@ -113,19 +105,11 @@ def exchange_lends(framework: Any) -> None:
         raise Violated(f"the tensor has the values {elements(managed)}")
 
 
-@gives(
-    f"{HEADER}, DLPackCurrentWorkStream",
-    "The stream of the CPU is answered.",
-    provides("current_stream"),
+@takes(
+    f"{HEADER}, DLPackManagedTensorToPyObjectNoSync",
+    "A tensor becomes an array.",
+    provides("to_object"),
 )
-def exchange_stream(framework: Any) -> None:
-    x = framework.make("C")
-    out = ctypes.c_void_p()
-    kinds = (ctypes.c_int, ctypes.c_int32, Out)
-    called(functions(x).current_stream, kinds, 1, 0, ctypes.byref(out))
-
-
-@takes(f"{HEADER}, ManagedTensorToPyObject", "A tensor becomes an array.", provides("to_object"))
 def exchange_takes(framework: Any) -> None:
     x = framework.make("C")
     out = ctypes.c_void_p()
@@ -146,28 +130,28 @@ def exchange_takes(framework: Any) -> None:
 
 
 @gives(
-    f"{HEADER}, ManagedTensorAllocator", "A tensor like a prototype is made.", provides("allocate")
+    f"{HEADER}, DLPackManagedTensorAllocator",
+    "A tensor like a prototype is made.",
+    provides("allocate"),
 )
 def exchange_allocates(framework: Any) -> None:
     x = framework.make("C")
-    code, address, errors = allocated(x, Source())
-    if code or errors or not address:
+    errors: list[str] = []
+    out = ctypes.c_void_p()
+    set_error = SetError(lambda _, kind, message: errors.append(f"{kind!r} {message!r}"))
+    kinds = (ctypes.POINTER(Tensor), Out, ctypes.c_void_p, SetError)
+    allocate = ctypes.PYFUNCTYPE(ctypes.c_int, *kinds)(functions(x).allocate)
+    try:
+        code = allocate(Source().tensor, ctypes.byref(out), None, set_error)
+    except NotImplementedError as error:
+        raise NotApplicable(f"it has no allocator: {error}") from None
+    if code or errors or not out.value:
         raise Violated(f"it refuses: code {code}, {errors}")
-    managed = ManagedVersioned.from_address(address)
+    managed = ManagedVersioned.from_address(out.value)
     found = lengths(managed), managed.tensor.code, managed.tensor.bits, managed.tensor.lanes
     if found != ([2, 3], 2, 32, 1):
         raise Violated(f"shape, type code, bits and lanes are {found}")
     delete(managed)
-
-
-@gives(f"{HEADER}, ManagedTensorAllocator", "A failure sets an error.", provides("allocate"))
-def exchange_allocation_fails(framework: Any) -> None:
-    x = framework.make("C")
-    code, _, errors = allocated(x, Source(dtype=(250, 32, 1)))
-    if not code:
-        raise Violated("it makes a tensor of an unknown type")
-    if not errors:
-        raise Violated(f"it returns {code} and sets no error")
 
 
 @takes(f"{HEADER}, DLPackExchangeAPIHeader", "A newer major version is not used.", objects)

@@ -112,13 +112,6 @@ def size_overflow(framework: Any) -> None:
     refuses(framework, Source(shape=(1 << 40, 1 << 40), strides=(1 << 40, 1)))
 
 
-@should(f"{HEADER}, DLTensor.ndim", "100 axes are taken or refused, no crash.", taking)
-def many_axes(framework: Any) -> None:
-    x = arrives(framework, Source((3.0,), shape=(1,) * 100, strides=(1,) * 100), Refused)
-    if len(framework.shape(x)) != 100:  # noqa: PLR2004 - and NumPy could not hold its values
-        raise Violated(f"its array has {len(framework.shape(x))} axes")
-
-
 # Types and devices
 
 
@@ -167,11 +160,6 @@ def unknown_code(framework: Any) -> None:
 @must(f"{HEADER}, DLDataTypeCode", "A float4 that has not 4 bits is refused.", taking)
 def float4_of_8_bits(framework: Any) -> None:
     refuses(framework, Source(dtype=(17, 8, 1)))
-
-
-@should(f"{HEADER}, DLDataType.bits", "A float of 24 bits is refused.", taking)
-def float_of_24_bits(framework: Any) -> None:
-    refuses(framework, Source(dtype=(2, 24, 1)))
 
 
 @should(f"{HEADER}, DLDevice", "Memory of a device that is not known is refused.", taking)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.conformance.check import (
-    HEADER,
+    DELETER,
     IMPORT,
     PYTHON,
     SEVERITIES,
@@ -95,12 +95,7 @@ def other_name(framework: Any) -> None:
     refuses(framework, Source(only=b"something"))
 
 
-@must(f"{PYTHON}, Implementation", "What is no capsule is refused.", taking)
-def no_capsule(framework: Any) -> None:
-    refuses(framework, Holder(None))
-
-
-@must(f"{HEADER}, deleter", "The deleter is called once, after the last use.", taking)
+@must(DELETER, "The deleter is called once, after the last use.", taking)
 def deleter_once(framework: Any) -> None:
     source = Source()
     x = arrives(framework, source)
@@ -108,7 +103,7 @@ def deleter_once(framework: Any) -> None:
     released(source)
 
 
-@must(f"{HEADER}, deleter", "The deleter is not called while memory is used.", taking)
+@must(DELETER, "The deleter is not called while memory is used.", taking)
 def deleter_waits(framework: Any) -> None:
     source = Source()
     x = arrives(framework, source)
@@ -119,7 +114,7 @@ def deleter_waits(framework: Any) -> None:
         raise Violated("it calls the deleter, and its array still uses the memory")
 
 
-@must(f"{HEADER}, deleter", "A deleter of NULL is not called.", taking)
+@must(DELETER, "A deleter of NULL is not called.", taking)
 def deleter_null(framework: Any) -> None:
     x = arrives(framework, Source(deleter=None))
     holds(framework, x)
@@ -127,7 +122,7 @@ def deleter_null(framework: Any) -> None:
     gc.collect()
 
 
-@must(f"{HEADER}, deleter", "A tensor that is refused is deleted once.", taking)
+@must(DELETER, "A tensor that is refused is deleted once.", taking)
 def deleter_of_refused(framework: Any) -> None:
     source = Source(dtype=(250, 32, 1))
     try:
@@ -143,18 +138,6 @@ def dropped_in_thread(framework: Any) -> None:
     source = Source()
     alive = [arrives(framework, source)]
     in_thread(alive.clear)
-    released(source)
-
-
-@must(f"{PYTHON}, Implementation", "A capsule is consumed in any thread.", taking)
-def consumed_in_thread(framework: Any) -> None:
-    arrives(framework, Source())
-    source = Source()
-    answers: list[Any] = []
-    in_thread(lambda: answers.append(attempt(framework.take, source)[1]))
-    for error in filter(None, answers):
-        raise Violated("it refuses") from error
-    answers.clear()
     released(source)
 
 
@@ -220,29 +203,6 @@ def device_keyword(framework: Any) -> None:
     if device is None:
         raise Unknown("its array has no attribute device")
     holds(framework, arrives(framework, Source(), device=device))
-
-
-@must(
-    f"{IMPORT}, device",
-    "An array of its own keeps device and values with each copy=.",
-    import_keyword("device"),
-    import_keyword("copy"),
-    exports,
-)
-def stays_on_device(framework: Any) -> None:
-    device = getattr(framework.make("C"), "device", None)
-    if device is None:
-        raise Unknown("its array has no attribute device")
-    for name in available_dtypes(framework):
-        x = framework.make(name)
-        for keywords in ({}, {"device": device}, {"copy": True}, {"device": device, "copy": True}):
-            y, error = attempt(framework.from_dlpack, x, **keywords)
-            if error is not None:
-                raise Violated(f"it refuses {name} with {keywords}") from error
-            if y.device != device:
-                raise Violated(f"{name} with {keywords} is on {y.device}, and was on {device}")
-            if framework.values(y) != framework.values(x):
-                raise Violated(f"{name} with {keywords} has other values")
 
 
 @must(f"{IMPORT}, Raises", "An object without the methods raises AttributeError.", objects)

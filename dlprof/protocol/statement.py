@@ -95,6 +95,24 @@ class UserObject:
         return cls(**{**fields, "side": side})
 
 
+@dataclass(frozen=True)
+class ProgramSource:
+    """A command, the folder where it starts, and the seconds in which it must say hello."""
+
+    PREFIX: ClassVar[str] = "program:"
+
+    command: str
+    folder: str
+    limit_s: float
+
+    def reference(self) -> str:
+        return self.PREFIX + json.dumps(vars(self))
+
+    @classmethod
+    def read(cls, reference: str) -> ProgramSource:
+        return cls(**json.loads(reference.removeprefix(cls.PREFIX)))
+
+
 OF_USER = (UserCode.PREFIX, UserObject.PREFIX)
 """How the sources of probes begin whose array the user made."""
 
@@ -132,15 +150,13 @@ def parse(text: str) -> ast.expr:
     if not text.strip():
         raise FaultyStatement("the statement is empty")
     try:
-        found = _parse(text.strip(), "the statement ", "eval")
+        body: ast.expr = _parse(text.strip(), "the statement ", "eval").body
     except FaultyStatement:
         _parse(text, "the statement ", "exec")
         raise FaultyStatement(
             "the statement must be one expression, whose value is the converted array"
         ) from None
-    if not isinstance(found, ast.Expression):
-        raise TypeError(found)
-    return found.body
+    return body
 
 
 def is_expression(word: str) -> bool:
@@ -273,15 +289,13 @@ def with_arrays(text: str, source: str, count: int) -> str:
     return ast.unparse(tree)
 
 
-def _parse(text: str, name: str, mode: str) -> ast.AST:
+def _parse(text: str, name: str, mode: str) -> Any:
     try:
         compile(text, "<string>", mode, dont_inherit=True)
         return ast.parse(text, mode=mode)
     except SyntaxError as fault:
         line = f", line {fault.lineno}" if "\n" in text.strip() and fault.lineno else ""
         raise FaultyStatement(f"{name}is not Python{line}: {fault.msg}") from None
-    except (ValueError, RecursionError, MemoryError) as fault:
-        raise FaultyStatement(f"{name}is not Python: {fault or type(fault).__name__}") from None
 
 
 def _names(tree: ast.expr) -> Iterator[ast.Name]:
@@ -328,25 +342,10 @@ _LATER = (
 
 def _template(tree: ast.expr, places: Sequence[ast.expr]) -> str:
     """Return ``tree`` as text with ``{x}`` in these places, ready for ``str.format``."""
-    indices = [index for index, node in enumerate(ast.walk(tree)) if node in places]
-    changed = copy.deepcopy(tree)
-    nodes = list(ast.walk(changed))
-    marked = _Marked([nodes[index] for index in indices]).visit(changed)
-    try:
-        text = ast.unparse(marked)
-    except (RecursionError, ValueError) as fault:
-        raise FaultyStatement(f"the statement cannot be written again: {fault}") from None
+    # A copy takes these for copies that it has made of the places.
+    marks: dict[int, Any] = {id(place): ast.Name(_MARK, ast.Load()) for place in places}
+    text = ast.unparse(copy.deepcopy(tree, marks))
     return text.replace("{", "{{").replace("}", "}}").replace(_MARK, "{x}")
 
 
 _MARK = "dlprof_array_of_the_statement"
-
-
-class _Marked(ast.NodeTransformer):
-    def __init__(self, places: Sequence[ast.AST]) -> None:
-        self._places = places
-
-    def visit(self, node: ast.AST) -> Any:
-        if node in self._places:
-            return ast.Name(_MARK, ast.Load())
-        return self.generic_visit(node)

@@ -15,7 +15,7 @@ from typing import Any
 
 from dlprof._version import __version__
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
-from dlprof.protocol.program import ProgramSource
+from dlprof.protocol.statement import ProgramSource
 from dlprof.runner import worker_client
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.options import split

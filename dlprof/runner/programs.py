@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import UsageError
-from dlprof.protocol.program import ProgramSource
+from dlprof.protocol.statement import ProgramSource
 from dlprof.runner.axes import NO_TIMES, simulated_in
 from dlprof.runner.catalog import Catalog, inspect_interpreter
 from dlprof.runner.request import Request, make_request

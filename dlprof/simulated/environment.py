@@ -6,15 +6,12 @@ The machine's C compiler builds the driver, once for each version of its sources
 from __future__ import annotations
 
 import errno
-import fcntl
 import functools
 import hashlib
-import json
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,8 +21,12 @@ from dlprof.errors import Unmeasured
 DEVICES = "DLPROF_SIMULATED_DEVICES"
 """The variable with the number of devices. A worker that has it runs on the driver."""
 PATH = "LD_LIBRARY_PATH"
-LIST_PATH = "import json, sys; print(json.dumps(sys.path))"
-LIMIT_S = 60.0
+LIST_LIBRARIES = """
+import pathlib, sys
+for place in filter(None, sys.path):
+    for folder in sorted(pathlib.Path(place).glob("nvidia/*/lib")):
+        print(folder)
+"""
 
 XLA_FLAGS = "--xla_gpu_enable_command_buffer= --xla_gpu_autotune_level=0"
 """The driver has no graphs, and its kernels are all equally fast."""
@@ -62,31 +63,14 @@ def on_simulated_device(environment: Mapping[str, str], python: str) -> dict[str
 
 
 @functools.cache
-def _libraries(python: str) -> tuple[str, ...]:
+def _libraries(python: str) -> list[str]:
     """Return the folders of libraries in NVIDIA's wheels that an interpreter has."""
-    found = (
-        folder
-        for place in map(Path, _search_path(python))
-        for folder in sorted(place.glob("nvidia/*/lib"))
-        if folder.is_dir()
-    )
-    return tuple(dict.fromkeys(map(str, found)))
-
-
-def _search_path(python: str) -> Sequence[str]:
-    if python == sys.executable:
-        return [place for place in sys.path if place]
+    command = [python, "-c", LIST_LIBRARIES]
     try:
-        process = subprocess.run(  # noqa: S603 - the interpreter that is measured
-            [python, "-c", LIST_PATH],
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=True,
-        )
-        return [str(place) for place in json.loads(process.stdout) if place]
-    except (OSError, ValueError, subprocess.SubprocessError):
+        process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the interpreter that is measured
+    except OSError:
         return []  # the worker says what is wrong with it
+    return process.stdout.splitlines()
 
 
 def driver_folder() -> Path:
@@ -97,32 +81,18 @@ def driver_folder() -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "dlprof")
     folder = cache / f"simulated-{_digest()}"
     try:
-        for path in (cache, folder):
-            path.mkdir(mode=0o755, parents=True, exist_ok=True)
-            check_private(path)
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        found = folder.stat()
+        if found.st_uid != os.geteuid() or found.st_mode & OTHERS_WRITE:
+            raise PermissionError(errno.EPERM, "another user may have written to it")
         if not (folder / LIBRARY).exists():
-            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)  # a pipe does not block so
-            with os.fdopen(lock, "rb", buffering=0) as file:
-                fcntl.flock(file, fcntl.LOCK_EX)  # the system gives it back, even after a kill
-                if not (folder / LIBRARY).exists():
-                    build(SOURCES, folder)
-        for name in (LIBRARY, NVML):
-            check_private(folder / name)
+            build(SOURCES, folder)
     except OSError as error:
         why = error.strerror or error
         raise Unmeasured(
             f"the simulated device cannot be built in {folder}: {why}; set XDG_CACHE_HOME"
         ) from None
     return folder
-
-
-def check_private(path: Path) -> None:
-    """Raise :class:`OSError` if another user may have written to ``path``."""
-    found = path.stat()
-    if found.st_uid != os.geteuid():
-        raise PermissionError(errno.EPERM, "it belongs to another user")
-    if found.st_mode & OTHERS_WRITE:
-        raise PermissionError(errno.EPERM, f"other users can write it (chmod go-w {path})")
 
 
 def _digest() -> str:
@@ -155,14 +125,10 @@ def _compile(target: Path, sources: Sequence[Path], *options: str) -> Path:
     command = [*COMPILER, *options, *target_options, *map(str, sources), "-lpthread", "-ldl"]
     process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     if process.returncode:
-        raise Unmeasured(f"the simulated device cannot be built: {_first_error(process.stderr)}")
-    target.chmod(0o755)  # the compiler goes by the umask
+        lines = process.stderr.strip().splitlines()
+        error = next((line for line in lines if "error" in line), "the compiler fails")
+        raise Unmeasured(f"the simulated device cannot be built: {error}")
     return target
-
-
-def _first_error(text: str) -> str:
-    lines = text.strip().splitlines() or ["the compiler says nothing"]
-    return next((line for line in lines if "error" in line), lines[-1])
 
 
 def _defined(sources: Path) -> list[str]:

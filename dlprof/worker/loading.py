@@ -19,8 +19,7 @@ from dlprof import inference
 from dlprof.probes import ALL
 from dlprof.probes.base import ANY_DEVICE, LAYOUTS, ArraySpec, Export, Import, Probe, Protocol
 from dlprof.probes.generic import Generic
-from dlprof.protocol.program import ProgramSource
-from dlprof.protocol.statement import STATEMENT, Side, UserCode, UserObject, promise
+from dlprof.protocol.statement import STATEMENT, ProgramSource, Side, UserCode, UserObject, promise
 from dlprof.worker import program
 from dlprof.worker.channel import Channel, Reply
 from dlprof.worker.refusal import FaultyProbe

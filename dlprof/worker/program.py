@@ -19,7 +19,7 @@ from functools import cache
 from typing import IO, Any, ClassVar
 
 from dlprof.probes.base import CPU, Export, Import, Probe, Protocol, Unsupported
-from dlprof.protocol.program import ProgramSource
+from dlprof.protocol.statement import ProgramSource
 from dlprof.worker import memory
 
 PROTOCOL = 1

@@ -138,8 +138,6 @@ class Array:
         name = {"old-by-default": NEW, "new-if-asked": OLD}.get(fault, name)
         if fault == "new-for-newer" and max_version == (2, 0):
             raise BufferError("too new")
-        if fault == "old-for-older" and max_version == (0, 8):
-            name = NEW
         return source.capsule(name, flags)
 
     def tensor(self):
@@ -258,22 +256,16 @@ def capsule_from(x, copy):
         raise
 
 
-def from_dlpack(x, /, **how):  # noqa: C901, PLR0912, PLR0915 - a branch for each fault
+def from_dlpack(x, /, **how):  # noqa: C901, PLR0912 - a branch for each fault
     device, copy = how.get("device"), how.get("copy")
-    if fault == f"stays-on-device-{getattr(x, 'dtype', '')}" and device and copy:
-        raise SystemError("not both")
     if how and fault == "knows-import-keywords":
         raise TypeError("no keywords")
     if fault == "takes-objects":
         raise TypeError("capsules only")
     if device and fault == "device-keyword":
         raise BufferError("no device")
-    if fault == "consumed-in-thread" and threading.current_thread() is not threading.main_thread():
-        raise RuntimeError("another thread")
     capsule, asked = capsule_from(x, copy)
     name = capsule_name(capsule) if type(capsule).__name__ == "PyCapsule" else None
-    if name is None and fault == "no-capsule":
-        return make([1.0], (1,))
     if name == b"something" and fault == "other-name":
         return make([1.0], (1,))
     if name in USED.values() and fault == "consumed-twice":
@@ -284,12 +276,10 @@ def from_dlpack(x, /, **how):  # noqa: C901, PLR0912, PLR0915 - a branch for eac
         raise BufferError("no such capsule")
     address = capsule_pointer(capsule, NEW if name == NEW else OLD)
     managed = (ManagedVersioned if name == NEW else Managed).from_address(address)
-    major, minor, flags = (
-        (managed.major, managed.minor, managed.flags) if name == NEW else (1, 0, 0)
-    )
-    if (major > 1 and fault != "major-version-2") or (minor > 3 and fault == "minor-version-99"):
+    major, flags = (managed.major, managed.flags) if name == NEW else (1, 0)
+    if major > 1 and fault != "major-version-2":
         raise BufferError("another version")
-    if flags & {"read-only-taken": 1, "copied-taken": 2}.get(fault, 0):
+    if flags & 1 and fault == "read-only-taken":
         raise BufferError("a flag")
     if not managed.deleter and fault == "deleter-null":
         raise BufferError("no deleter")
@@ -313,8 +303,6 @@ def from_dlpack(x, /, **how):  # noqa: C901, PLR0912, PLR0915 - a branch for eac
     if fault == "deleter-waits":
         Deleter(managed.deleter)(address)
         managed.deleter = None
-    if fault == "stays-on-device" and copy:
-        array.device = "elsewhere"
     if fault == "reuses-memory" or (copy and not asked and fault != "copy-true"):
         return array.copy()
     return array.copy() if fault == "copy-false" and copy is False else array
@@ -335,20 +323,16 @@ def to_capsule(array):
     return array.__dlpack__()
 
 
-def array_of(tensor, name=NEW, flags=0):  # noqa: C901, PLR0912 - a branch for each fault
+def array_of(tensor, name=NEW, flags=0):  # noqa: C901 - a branch for each fault
     ndim = tensor.ndim
-    if ndim > 64 and fault == "many-axes":
-        ndim = 64
     shape = tuple(tensor.shape[:ndim]) if ndim else ()
     dtype = tensor.code, tensor.bits, tensor.lanes
-    if fault in ("unknown-code", "float4-of-8-bits", "float-of-24-bits") and dtype not in NAMES:
+    if fault in ("unknown-code", "float4-of-8-bits") and dtype not in NAMES:
         dtype = (2, 32, 1)
     if fault == "lanes-4":
         dtype = (*dtype[:2], 1)
     if fault == "half-dtypes" and dtype[0] == 4:
         dtype = (1, 16, 1)
-    if fault == "padded-differs" and dtype[0] == 17:
-        dtype = (1, 8, 1)
     if dtype not in NAMES or (fault == "takes-dtypes" and dtype[0] == 6):
         raise BufferError("no such dtype")
     size = math.prod(shape)
@@ -409,15 +393,14 @@ def lend(array, out):
 
 def stream(kind, number, out):
     out[0] = None
-    return -(fault == "exchange-stream")
+    return 0
 
 
 def allocate(prototype, out, context, set_error):
     like = prototype[0]
     name = NAMES.get((like.code, like.bits, like.lanes))
     if name is None or fault == "exchange-allocates":
-        if fault != "exchange-allocation-fails":
-            set_error(context, b"BufferError", b"no such dtype")
+        set_error(context, b"BufferError", b"no such dtype")
         return -1
     shape = tuple(like.shape[: like.ndim])
     out[0] = make([0] * math.prod(shape), shape, name).managed()[1]

@@ -13,7 +13,7 @@ from dlprof.conformance.script import binding, script
 from dlprof.worker.conformance import loaded
 
 PLAIN = Path(__file__).parents[1] / "probe_files" / "plain.py"
-REFUSED = {"lanes-4", "padded-differs"}
+REFUSED = {"lanes-4"}
 """Checks that the framework refuses, as the standards allow."""
 CRASHES = {"deleter-in-thread"}
 """These faults end the process; see tests/integration/test_conformance_cli.py."""
@@ -70,11 +70,11 @@ def test_a_consumer_that_clears_the_destructor_calls_the_deleter_once(verdict):
 def test_a_table_without_an_allocator_is_one_violation(plain, verdict, monkeypatch):
     monkeypatch.setattr(plain.TABLE, "allocate", None)
     assert verdict("exchange-table") == ("violated", "the table has NULL for allocate")
-    for name in ("exchange-allocates", "exchange-allocation-fails"):
-        assert verdict(name) == ("not applicable", "the table has NULL for allocate")
+    expected = "not applicable", "the table has NULL for allocate"
+    assert verdict("exchange-allocates") == expected
 
 
-@pytest.mark.parametrize("name", ["copies", "keywords-together", "stays-on-device", "refusal-type"])
+@pytest.mark.parametrize("name", ["copies", "keywords-together", "refusal-type"])
 @pytest.mark.parametrize("dtype", ["int8", "complex128"])
 def test_a_violation_for_one_dtype_names_it(name, dtype, verdict):
     word, seen = verdict(name, f"{name}-{dtype}")

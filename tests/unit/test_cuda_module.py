@@ -12,9 +12,9 @@ from dlprof.simulated.environment import LIBRARY, driver_folder
 
 @pytest.fixture(autouse=True)
 def forget_devices():
-    cuda._opened.cache_clear()
+    cuda.open_gpu.cache_clear()
     yield
-    cuda._opened.cache_clear()
+    cuda.open_gpu.cache_clear()
 
 
 def driver(monkeypatch, *, status=0, devices=0):
