@@ -419,35 +419,26 @@ class CaseView:
         return self.result.fresh_source is not None and self.result.fresh_source.says("kept")
 
 
-def clearly_longer(
+def longer_by_itself(
     longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
 ) -> bool:
     """Return whether ``longer`` takes ``ratio`` times as long and ``gap_ns`` more, beyond noise.
 
-    Its interval must lie above that of ``shorter``, or it must take ``ratio`` times as long in
-    every process that measured both. Its fastest sample must confirm it: other programs only ever
-    add time.
+    Both times must be certain. Its interval must lie above that of ``shorter``, or it must take
+    ``ratio`` times as long in every process that measured both. Its fastest sample must confirm it:
+    other programs only ever add time.
     """
-    if longer is None or shorter is None or shorter.median_ns <= 0:
+    if longer is None or shorter is None or not (is_certain(longer) and is_certain(shorter)):
         return False
-    long, short = longer.ci95_ns, shorter.ci95_ns
-    if long is None or short is None:
+    is_longer = longer.median_ns >= max(ratio * shorter.median_ns, shorter.median_ns + gap_ns)
+    if not is_longer or longer.min_ns < thresholds.LEAST_RATIO * shorter.median_ns:
         return False
-    if longer.median_ns - shorter.median_ns < gap_ns:
-        return False
-    if longer.min_ns < thresholds.LEAST_RATIO * shorter.median_ns:
-        return False
-    if not _longer_in_every_process(longer, shorter, ratio) and long[0] <= short[1]:
-        return False
-    return longer.median_ns >= ratio * shorter.median_ns
-
-
-def longer_by_itself(
-    longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
-) -> bool:
-    """Whether it is clearly longer, and both times are certain."""
-    certain = is_certain(longer) and is_certain(shorter)
-    return certain and clearly_longer(longer, shorter, ratio, gap_ns)
+    long, short = longer.ci95_ns or (0.0, 0.0), shorter.ci95_ns or (0.0, 0.0)
+    slow, fast = _known_medians(longer), _known_medians(shorter)
+    # Load makes the intervals wide, but it slows both paths of a process.
+    ratios = [slow[round_] / fast[round_] for round_ in slow.keys() & fast.keys()]
+    is_steady = len(ratios) >= thresholds.LEAST_PROCESSES and min(ratios) >= ratio
+    return is_steady or long[0] > short[1]
 
 
 def is_too_fast_to_copy(case: CaseView) -> bool:
@@ -483,13 +474,6 @@ def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> 
     gaps = [slow[round_] - fast[round_] for round_ in slow.keys() & fast.keys()]
     enough = len(gaps) >= thresholds.LEAST_PROCESSES
     return max(long[0] - short[1], min(gaps) if enough else 0.0, 0.0)
-
-
-def _longer_in_every_process(longer: TimeMeasure, shorter: TimeMeasure, ratio: float) -> bool:
-    # Load makes the intervals wide, but it slows both paths of a process.
-    long, short = _known_medians(longer), _known_medians(shorter)
-    ratios = [long[round_] / short[round_] for round_ in long.keys() & short.keys()]
-    return len(ratios) >= thresholds.LEAST_PROCESSES and min(ratios) >= ratio
 
 
 def _known_medians(measure: TimeMeasure) -> dict[int, float]:

@@ -117,11 +117,7 @@ class Cases:
 
     @cached_property
     def _torn(self) -> set[tuple[str, str, bool, bool]]:
-        """Consumer and device of each torn copy, whether it goes through the host, and whether its
-        call is synchronous.
-        """
-        torn = filter(lambda case: case.is_torn, self.cases)
-        return {(*_copier(case), case.is_synchronous) for case in torn}
+        return {(*_copier(case), case.is_synchronous) for case in self.cases if case.is_torn}
 
     @cached_property
     def _looks(self) -> dict[Hashable, list[tuple[str, float | None]]]:
@@ -151,9 +147,8 @@ class Cases:
 
     @cached_property
     def _sound(self) -> dict[tuple[Any, ...], list[CaseView]]:
-        """Cases of each array that may be advised if the result is waited for.
-
-        The order is that of the first lines of a report: safe, with a certain time, cheapest.
+        """Cases of each array that may be advised if the result is waited for, as a report's first
+        lines rank them: safe, with a certain time, cheapest.
         """
 
         def rank(case: CaseView) -> tuple[bool, bool, float]:

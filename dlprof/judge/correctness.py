@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from dlprof.errors import NoReproducer
-from dlprof.judge.case_view import CaseView, all_looks
+from dlprof.judge.case_view import WORDS, CaseView, all_looks
 from dlprof.judge.cases import Cases
 from dlprof.judge.rule import (
     NONE_INSTEAD,
@@ -21,7 +21,6 @@ from dlprof.judge.rule import (
     Severity,
     copy_advice,
     finding,
-    quoted_function,
     replacements,
 )
 from dlprof.judge.safety import Fault
@@ -258,7 +257,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
     source or an earlier result.
     """
     for group in cases.groups(
-        lambda case: _symptom(case) and (case.entry, _symptom(case), _cause(case)), look=WRONG
+        lambda case: _symptom(case) and (case.entry, _symptom(case)), look=WRONG
     ):
         changed, kind = group[0].changed, _symptom(group[0])
         verb, does, numbers = ("gives", "give"), "wrong values", _count_text(changed.values)
@@ -273,22 +272,16 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
             verb,
             does,
             numbers,
-            brief=_cause(group[0]),
             advice=replacements(cases, group, "gives the right result", none=NONE_INSTEAD),
             severity=_severity(group),
             look=WRONG,
         )
 
 
-def _cause(case: CaseView) -> str:
-    """Return the cause of wrong values, if an experiment shows it."""
-    values = case.changed.values
-    return "The byte order was lost." if values is not None and values.byte_order_lost else ""
-
-
 READ_ONLY_LOST = "DLP009"
+NO_FLAG = "No measured view of the pair stays read-only."
 READ_ONLY_VIEW = f"""
-<create>
+<create of view>
 <convert of y>
 <unless_writable>
 {LOOK.strip()}
@@ -304,7 +297,6 @@ def show_read_only_lost(subject: Subject) -> Effect:
     return subject.shown(
         "makes a writable view of a read-only array",
         READ_ONLY_VIEW,
-        create=subject.create("view"),
         unless_writable=unless,
     )
 
@@ -343,6 +335,7 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
 
     for group in cases.groups(cause):
         is_dropped = cases.breaks(group[0], READ_ONLY_LOST)
+        between = group[0].writable.read_only
         advice = copy_advice(cases, group[0], "Do not write to the result.")
         if is_dropped:
             advice = replacements(cases, group, "keeps the flag", _keeps_read_only, advice)
@@ -351,17 +344,10 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
             ("makes a writable view", "make writable views"),
             "of a read-only array",
             brief="A write changes x or ends the process.",
-            more="" if is_dropped else _read_only_text(group[0]),
+            more="" if is_dropped else f"{between} is read-only." if between else NO_FLAG,
             advice=advice,
             severity="error" if is_dropped else "warning",
         )
-
-
-def _read_only_text(case: CaseView) -> str:
-    between = case.writable.read_only
-    if between:
-        return f"{between} is read-only."
-    return "No measured view of the pair stays read-only."
 
 
 READ_ONLY_GAINED = """
@@ -388,14 +374,10 @@ def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
 
     A consumer whose arrays are all immutable has no choice.
     """
-    verbs = {
-        "view": ("makes a read-only view", "make read-only views"),
-        "copy": ("makes a read-only copy", "make read-only copies"),
-    }
 
     def cause(case: CaseView) -> tuple[object, ...]:
         flags = case.writable.source, case.writable.result, case.writable.immutable
-        is_locked = case.kind in verbs and flags == (True, False, False)
+        is_locked = case.kind in WORDS and flags == (True, False, False)
         return (case.entry, case.kind) if is_locked else ()
 
     def is_writable(kind: str, case: CaseView) -> bool:
@@ -405,7 +387,7 @@ def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
         kind = group[0].kind or ""
         yield finding(
             group,
-            verbs[kind],
+            (f"makes a read-only {kind}", f"make a read-only {kind}"),
             "of a writable array",
             advice=replacements(cases, group, "can be written", partial(is_writable, kind)),
         )
@@ -425,13 +407,11 @@ def show_property_lost(subject: Subject) -> Effect:
         subject.idiom("masked", name) if subject.has("masked", name) else f'hasattr({name}, "mask")'
         for name in "xy"
     )
-    properties = " and ".join(_dropped(CaseView(0, subject.result)))
-    return subject.shown(f"loses the {properties} of x", MASK_LOST, before=before, after=after)
+    return subject.shown("loses the mask of x", MASK_LOST, before=before, after=after)
 
 
-def _dropped(case: CaseView) -> tuple[str, ...]:
-    dropped = (evidence.dropped for _, evidence in all_looks(case.result.values))
-    return next(filter(None, dropped), ())
+def _drops_mask(case: CaseView) -> bool:
+    return any(evidence.dropped for _, evidence in all_looks(case.result.values))
 
 
 @partial(
@@ -444,14 +424,10 @@ def _dropped(case: CaseView) -> tuple[str, ...]:
     instrument="values",
 )
 def property_lost(cases: Cases) -> Iterator[FindingRecord]:
-    """The result lacks a property of the source besides its values, such as a mask."""
-    for group in cases.groups(lambda case: _dropped(case) and (case.pair, _dropped(case))):
-        yield finding(
-            group,
-            ("loses", "lose"),
-            f"the {' and '.join(_dropped(group[0]))} of the source",
-            advice=replacements(cases, group, "keeps it", lambda other: not _dropped(other)),
-        )
+    """The result lacks the mask of its source."""
+    for group in cases.groups(lambda case: _drops_mask(case) and case.pair):
+        advice = replacements(cases, group, "keeps it", lambda other: not _drops_mask(other))
+        yield finding(group, ("loses", "lose"), "the mask of the source", advice=advice)
 
 
 MOVED = """
@@ -516,7 +492,6 @@ ORDERS = {"F": "column-major", "C": "row-major"}
 
 
 def _order_change(case: CaseView) -> str:
-    """Return the change of order in words; empty if the order is kept or not known."""
     source, result = _orders(case) or ("", "")
     return "" if source == result else f"{ORDERS[result]} order of {ORDERS[source]} order"
 
@@ -563,7 +538,7 @@ def _orders(case: CaseView) -> tuple[str, str] | None:
 
 
 IMMUTABLE = """
-<create>
+<create of view>
 <convert of y>
 before = <values of y>
 <write of x>
@@ -572,11 +547,6 @@ changed = <differing>
 print(changed, "of", before.size, "values of y changed with a write to x")
 return changed > 0
 """
-
-
-def show_immutable_shared(subject: Subject) -> Effect:
-    create = subject.create("view")
-    return subject.shown("is immutable and changes with a write to x", IMMUTABLE, create=create)
 
 
 def _shares_immutable(case: CaseView) -> bool:
@@ -590,7 +560,7 @@ def _shares_immutable(case: CaseView) -> bool:
     "immutable-shared",
     "info",
     "The values of an immutable array do not change.",
-    show_immutable_shared,
+    shows("is immutable and changes with a write to x", IMMUTABLE),
     instrument="ownership",
     fault=Fault(
         _shares_immutable,
@@ -600,9 +570,7 @@ def _shares_immutable(case: CaseView) -> bool:
 )
 def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
     """An immutable array shares memory that the source can write."""
-    for group in cases.groups(
-        lambda case: _shares_immutable(case) and (case.pair, quoted_function("DLP029", case))
-    ):
+    for group in cases.groups(lambda case: _shares_immutable(case) and case.pair):
         yield finding(
             group,
             ("returns an immutable array that shares", "return immutable arrays that share"),

@@ -7,7 +7,14 @@ from functools import partial
 
 from dlprof.errors import NoReproducer
 from dlprof.judge import thresholds
-from dlprof.judge.case_view import CaseView, is_known, longer_by_itself, saved_ns, surely_saved_ns
+from dlprof.judge.case_view import (
+    WORDS,
+    CaseView,
+    is_known,
+    longer_by_itself,
+    saved_ns,
+    surely_saved_ns,
+)
 from dlprof.judge.cases import Cases, capped
 from dlprof.judge.evidence_text import trace
 from dlprof.judge.rule import (
@@ -20,13 +27,11 @@ from dlprof.judge.rule import (
     replacement_text,
     time,
 )
-from dlprof.judge.script import HYSTERESIS, TIMED, Effect, Subject, function
+from dlprof.judge.script import HYSTERESIS, TIMED, Effect, Subject, shows
 from dlprof.runner.axes import NO_TIMES
 from dlprof.runner.evidence import PeakMemory
 from dlprof.runner.quantity import brief_text
 from dlprof.runner.session import FindingRecord
-
-KINDS = {"view": "a view", "copy": "a copy"}
 
 
 def _slower(
@@ -83,7 +88,7 @@ def _aligned_as(view: CaseView, case: CaseView) -> bool:
 
 
 AVOIDABLE = """
-<create>
+<create of copy>
 <convert of y>
 <other>
 addresses = <address of x>, <address of y>, <address of z>
@@ -97,7 +102,6 @@ def show_avoidable_copy(subject: Subject) -> Effect:
     return subject.shown(
         f"copies, although {view.code} is a view",
         AVOIDABLE,
-        create=subject.create("copy"),
         other=view.filled("<convert of z>"),
     )
 
@@ -214,14 +218,13 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _excess(case: CaseView) -> float:
-    """Peak memory as a multiple of the result; -1 if it is not known."""
     return case.peak_arrays if case.peak_arrays is not None and case.is_right else -1.0
 
 
 TO_HOST = f"""{TIMED}
 <create>
 
-<convert>
+<function of convert>
 times = timed(convert), timed(lambda: <values of x>)
 print("the conversion takes %.1f us, a copy of x to the host %.1f us" % times)
 return times[0] > 0.8 * times[1]
@@ -232,8 +235,7 @@ def show_host_bounce(subject: Subject) -> Effect:
     """The conversion costs as much as a copy to the host."""
     if subject.result.untimed:
         raise NoReproducer(f"a bounce shows only in {NO_TIMES}")
-    convert = function("convert", subject)
-    return subject.shown("goes through the host", TO_HOST, convert=convert)
+    return subject.shown("goes through the host", TO_HOST)
 
 
 @partial(
@@ -270,23 +272,24 @@ def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _is_known_to_stay(case: CaseView) -> bool:
-    """Whether it is known not to bounce: a view, or a copy that the trace saw whole."""
+    """Whether it is a view, or a copy that a trace or a simulated device saw stay."""
     trace, owned = case.result.trace, case.result.ownership
-    is_traced = trace is not None and trace.verdict == "traced" and case.size_bytes > 0
-    is_whole = trace is not None and not trace.evidence.events_left_out
+    is_traced = trace is not None and trace.says("traced") and not trace.evidence.events_left_out
     is_recorded = owned is not None and owned.evidence.crosses_twice is False
-    is_seen = is_recorded or (is_traced and is_whole)
-    return not case.bounces and (case.kind == "view" or is_seen)
+    return not case.bounces and (case.kind == "view" or is_recorded or is_traced)
 
 
 TIME_BOTH = f"""{TIMED}
 <create>
 
-<slow>
-<fast>
-times = timed(slow), timed(fast)
-print("slow: %.2f us, fast: %.2f us" % times)
-return times[0] > <ratio> * times[1] + <gap_us>
+<function of first>
+first_us = timed(first)
+<create_other>
+
+<other>
+other_us = timed(other)
+print(f"first: {{first_us:.2f}} us, other: {{other_us:.2f}} us")
+return first_us > <ratio> * other_us and first_us - other_us > <gap_us>
 """
 
 
@@ -295,8 +298,8 @@ def show_slow_path(subject: Subject) -> Effect:
     return subject.shown(
         f"takes clearly longer than {fast.code}",
         TIME_BOTH,
-        slow=function("slow", subject),
-        fast=function("fast", fast),
+        create_other="",
+        other=fast.filled("<function of other>"),
         ratio=f"{thresholds.LEAST_RATIO:g}",
         gap_us=f"{thresholds.SLOW_GAP_NS / HYSTERESIS / 1e3:g}",
     )
@@ -315,7 +318,7 @@ def slow_path(cases: Cases) -> Iterator[FindingRecord]:
     """Another measured path of the pair gives the same and is clearly faster."""
 
     def faster(case: CaseView) -> CaseView | None:
-        if case.kind not in KINDS or not case.is_right:
+        if case.kind not in WORDS or not case.is_right:
             return None
         return cases.replacement(case, lambda other: is_alike(case, other))
 
@@ -326,40 +329,24 @@ def slow_path(cases: Cases) -> Iterator[FindingRecord]:
         return cases.copies(other) if case.kind == "copy" else _aligned_as(other, case)
 
     for group, best in _slower(cases, faster, lambda case: (case.pair, case.kind)):
-        kind = KINDS[best.kind or ""]
         yield _costs_more(
             group,
             best,
             ("is slower than", "are slower than"),
             f"another {best.kind}",
-            f"is {kind} too{cases.scope_text(best)}",
+            f"is a {best.kind} too{cases.scope_text(best)}",
         )
-
-
-BOTH_WAYS = f"""{TIMED}
-<create>
-
-<there>
-there_us = timed(there)
-<create_back>
-
-<back>
-back_us = timed(back)
-print(f"there: {{there_us:.2f}} us, back: {{back_us:.2f}} us")
-return there_us > <ratio> * back_us and there_us - back_us > <gap_us>
-"""
 
 
 def show_asymmetric(subject: Subject) -> Effect:
     reverse, direction = subject.other, " to ".join(subject.result.case.pair)
     return subject.shown(
         f"takes many times as long from {direction} as {reverse.code} back",
-        BOTH_WAYS,
-        there=function("there", subject),
-        create_back=reverse.create(),
-        back=function("back", reverse),
+        TIME_BOTH,
+        create_other=reverse.create(),
+        other=reverse.filled("<function of other>"),
         ratio=f"{thresholds.ASYMMETRIC_RATIO / HYSTERESIS:g}",
-        gap_us=f"{thresholds.ASYMMETRIC_GAP_NS / HYSTERESIS / 1e3:g}",
+        gap_us=f"{thresholds.COSTLY_GAP_NS / HYSTERESIS / 1e3:g}",
     )
 
 
@@ -380,7 +367,7 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
     for case in sorted(cases.cases, key=lambda case: (case.cost_ns, case.index)):
         if case.ready is not None and case.is_right:
             best.setdefault(case.array, case)
-    ratio, gap_ns = thresholds.ASYMMETRIC_RATIO, thresholds.ASYMMETRIC_GAP_NS
+    ratio, gap_ns = thresholds.ASYMMETRIC_RATIO, thresholds.COSTLY_GAP_NS
     reverses = {
         case.index: reverse
         for case in best.values()
@@ -409,7 +396,7 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
 LOOP = """
 <create>
 
-<convert>
+<function of convert>
 def convert_inside():
     y = convert()
     z = <use of y>
@@ -432,23 +419,18 @@ return part > <share> * times[0] and part > <gap_us>
 """
 
 
-def show_in_loop(subject: Subject) -> Effect:
-    return subject.shown(
-        "takes a good part of a loop",
-        LOOP,
-        convert=function("convert", subject),
-        share=f"{thresholds.LOOP_SHARE / HYSTERESIS:g}",
-        gap_us=f"{thresholds.LOOP_GAP_NS / HYSTERESIS / 1e3:g}",
-    )
-
-
 @partial(
     Rule,
     "DLP014",
     "convert-in-loop",
     "warning",
     "The conversion costs little compared with the work in the loop.",
-    show_in_loop,
+    shows(
+        "takes a good part of a loop",
+        LOOP,
+        share=f"{thresholds.LOOP_SHARE / HYSTERESIS:g}",
+        gap_us=f"{thresholds.SLOW_GAP_NS / HYSTERESIS / 1e3:g}",
+    ),
     times=True,
 )
 def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
@@ -490,5 +472,5 @@ def _share(case: CaseView) -> float:
     # Other programs only ever add time: a loop that was as fast once is not slower.
     if inside.min_ns <= before.min_ns or not is_known(inside):
         return 0.0
-    is_worth_it = inside.median_ns - before.median_ns >= thresholds.LOOP_GAP_NS
+    is_worth_it = inside.median_ns - before.median_ns >= thresholds.SLOW_GAP_NS
     return share.median if is_worth_it else 0.0

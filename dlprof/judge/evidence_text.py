@@ -17,23 +17,6 @@ NOT_SHOWN = {
     *("create", "created_shape", "other", "code", "plain_create", "earlier_create"),
     *("by_streams", "lost", "events", "moot"),
 }
-FLAGS = {
-    "same_address": ("at the same address", "at another address"),
-    "source_write_shows": (
-        "a write to the source shows in the result",
-        "a write to the source does not show in the result",
-    ),
-    "result_write_shows": (
-        "a write to the result shows in the source",
-        "a write to the result does not show in the source",
-    ),
-    "values_right": ("the values are right", "the values are wrong"),
-    "source": ("the source can be written", "the source cannot be written"),
-    "result": ("the result can be written", "the result cannot be written"),
-    "immutable": ("the framework calls it immutable", "the framework does not call it immutable"),
-    "changed_after_drop": ("it changed after its source was dropped", "it outlasts its source"),
-}
-"""Facts that are true, and that are false, in words."""
 """Evidence for reproducers, evidence that repeats the reason, and long lists."""
 
 
@@ -53,7 +36,7 @@ def _facts(values: Mapping[str, Any], untimed: bool, prefix: str = "") -> Iterat
         if key == "reason":
             yield str(value)
         elif isinstance(value, bool):
-            yield FLAGS.get(key, (name.strip(), f"not {name.strip()}"))[not value]
+            yield f"{name.strip()}: {'yes' if value else 'no'}"
         elif isinstance(value, dict):
             yield from _facts(value, untimed, name.strip())
         else:

@@ -16,8 +16,7 @@ from dlprof.protocol.messages import ASKED_OTHERWISE, IMPORTED_OTHERWISE
 from dlprof.runner.evidence import HandshakeEvent
 from dlprof.runner.session import FindingRecord
 
-RECORDERS = {
-    "dlpack": """
+RECORDER = """
 calls = []
 
 class Recorder:
@@ -32,29 +31,11 @@ class Recorder:
             raise
         calls.append(f"asked for {asked}: answered")
         return capsule
-""",
-    "cuda-array-interface": """
-calls = []
-
-class Recorder:
-    @property
-    def __cuda_array_interface__(self):
-        try:
-            interface = array.__cuda_array_interface__
-        except Exception as refusal:
-            calls.append(f"asked: refused, {type(refusal).__name__}: {refusal}")
-            raise
-        calls.append("asked: answered")
-        return interface
-""",
-}
-"""By protocol: a stand-in for the source that records each request."""
-PROTOCOLS = tuple(RECORDERS)
+"""
+"""Stands in for the source and records each request."""
+PROTOCOLS = ("dlpack", "cuda-array-interface")
 """Protocols whose transcript shows the real call. For host arrays the consumer asks the buffer
 protocol first, and no recorder can stand in for that."""
-CALL_EVENTS = ("import", "export")
-"""Events that stand for the whole call."""
-LONGEST_OUTCOME = 120
 HANDSHAKE = """
 <recorder>
 
@@ -68,11 +49,10 @@ return len(calls) > 1 and "refused" in calls[0]
 
 def show_retry(subject: Subject) -> Effect:
     case = subject.result.case
-    recorder = RECORDERS.get(case.protocol)
-    if recorder is None:
-        raise NoReproducer("only DLPack and the CUDA Array Interface can be stood in for")
+    if case.protocol != "dlpack":
+        raise NoReproducer("only DLPack can be stood in for")
     does = f"asks twice: {case.producer} refuses at first"
-    return subject.shown(does, HANDSHAKE, recorder=recorder.strip("\n"))
+    return subject.shown(does, HANDSHAKE, recorder=RECORDER.strip("\n"))
 
 
 @partial(
@@ -91,7 +71,7 @@ def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
     retries = {case.index: retry for case in cases.cases if (retry := _retry(case))}
     for group in cases.groups(lambda case: case.index in retries and case.pair):
         refused = retries[group[0].index]
-        outcome = (refused.outcome or "")[:LONGEST_OUTCOME]
+        outcome = (refused.outcome or "")[:120]
         yield finding(
             group,
             ("retries", "retry"),
@@ -117,13 +97,12 @@ def _retry(case: CaseView) -> HandshakeEvent | None:
 
 
 def _calls(case: CaseView) -> list[HandshakeEvent]:
-    """Return the requests of the consumer; empty if they are not known."""
     events = case.result.handshake
     if case.result.status != "ok" or case.result.case.protocol not in PROTOCOLS:
         return []
     if not any(_returned(event) for event in events if event.call == "import"):
         return []
-    return [event for event in events if event.call not in CALL_EVENTS]
+    return [event for event in events if event.call not in ("import", "export")]
 
 
 def _returned(event: HandshakeEvent) -> bool:
@@ -132,18 +111,6 @@ def _returned(event: HandshakeEvent) -> bool:
 
 USER_WORDS = {"copy": "copy=", "dl_device": "device="}
 """Arguments that come from the user if the code has these words."""
-DELIVERS = """
-<create>
-try:
-    y = <code>
-except Exception as refusal:
-    print("as the consumer asks:", type(refusal).__name__, refusal)
-else:
-    print("y is there")
-    return False
-print("asked in another way:", x.__dlpack__(<answered>))
-return True
-"""
 TAKES = """
 <recorder>
 <create>
@@ -164,22 +131,17 @@ return True
 def show_not_negotiated(subject: Subject) -> Effect:
     cause = _cause(CaseView(0, subject.result))
     evidence = cause.evidence if cause is not None else {}
-    does = "is refused, although the producer can deliver"
+    if not evidence or evidence.get("taken") == "__cuda_array_interface__":
+        raise NoReproducer("the session does not say which request is answered")
+    texts = {"recorder": "", "replace": "", "taken": subject.code}
     if "answered" in evidence:
-        return subject.shown(does, DELIVERS, answered=evidence["answered"])
-    if "legacy" in evidence:
-        texts = {"recorder": "", "replace": "", "what": "a legacy capsule"}
-        return subject.shown(does, TAKES, **texts, taken=evidence["legacy"])
-    if "taken" in evidence:
-        return subject.shown(
-            does,
-            TAKES,
-            recorder=RECORDERS[subject.result.case.protocol].lstrip("\n"),
-            replace="array, x = x, Recorder()",
-            taken=subject.code,
-            what=f"an object that has {evidence['taken']} only",
-        )
-    raise NoReproducer("the session does not say which request is answered")
+        texts |= {"what": "another request", "taken": f"x.__dlpack__({evidence['answered']})"}
+    elif "legacy" in evidence:
+        texts |= {"what": "a legacy capsule", "taken": evidence["legacy"]}
+    else:
+        texts["recorder"], texts["replace"] = RECORDER.lstrip("\n"), "array, x = x, Recorder()"
+        texts["what"] = f"an object that has {evidence['taken']} only"
+    return subject.shown("is refused, although the producer can deliver", TAKES, **texts)
 
 
 @partial(
@@ -260,7 +222,6 @@ def _difference(request: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
 
 
 def _listed(arguments: Mapping[str, Any]) -> str:
-    """Format arguments as in a call."""
     return ", ".join(
         str(value) if name.isdigit() else f"{name}={value}" for name, value in arguments.items()
     )

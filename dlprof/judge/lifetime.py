@@ -22,8 +22,6 @@ from dlprof.text.source import plain
 BYTES = "bytes_per_conversion"
 OBJECTS = "objects_per_conversion"
 HANDLES = ("descriptors_per_conversion", "threads_per_conversion", "maps_per_conversion")
-EACH = 0.9
-"""From this average on, the sentence says that every conversion leaks."""
 
 
 class Meter(NamedTuple):
@@ -49,12 +47,9 @@ METERS = {
 """References are the clearest, bytes the noisiest. The limits are those of
 ``dlprof.worker.growth``: counting leaves some objects, and an allocator keeps a few bytes.
 """
-SIZE_BYTES = 65536.0
-"""The size of the converted array if the evidence has none."""
 
 
 def _leak(result: Result) -> tuple[str, LeftBehind]:
-    """Return the first instrument that saw a leak, and its evidence."""
     looks = {"lifetime": result.lifetime, "refusal": result.refusal}
     for name, look in looks.items():
         if look is not None and look.saw("retained"):
@@ -74,22 +69,15 @@ def _kind(evidence: LeftBehind) -> str:
     return next((METERS[name].words for name in handles), "memory")
 
 
-def _remaining_arrays(evidence: LeftBehind) -> float:
-    """Count the arrays, references, blocks or handles per conversion, whichever is most."""
+def _remains_text(evidence: LeftBehind, call: str) -> str:
     remains = _remains(evidence)
-    arrays = remains.pop(BYTES, 0.0) / (evidence.size_bytes or SIZE_BYTES)
-    return max(arrays, *remains.values()) if remains else arrays
-
-
-def _remains_text(evidence: LeftBehind) -> str:
-    remains = _remains(evidence)
-    array = (
-        f" of an array of {size_text(round(evidence.size_bytes))}" if evidence.size_bytes else ""
-    )
     texts = {name: _counted(f"{n:.3g}", METERS[name].words) for name, n in remains.items()}
+    array = ""
     if BYTES in remains:
-        texts[BYTES] = size_text(round(remains[BYTES])) + array
-    return ", ".join(texts.values())
+        texts[BYTES] = size_text(round(remains[BYTES]))
+        size = evidence.size_bytes
+        array = f" of an array of {size_text(round(size))}" if size else ""
+    return f"{', '.join(texts.values())} per {call}{array}"
 
 
 def _counted(number: str, words: str) -> str:
@@ -128,10 +116,6 @@ try:
 except Exception:
     pass
 """
-NEW_SIZE_BYTES = 16 * 1024.0
-"""Bytes of an array that a script makes anew for each conversion."""
-CLEAR_BYTES = 64 * 1024.0
-"""From this size per conversion on, a leak stands out from the noise of a process's memory."""
 
 
 def show_retained(subject: Subject) -> Effect:
@@ -145,9 +129,7 @@ def show_retained(subject: Subject) -> Effect:
         raise NoReproducer(
             "the source is made by a setup of your own, and others like it are needed"
         )
-    clear = NEW_SIZE_BYTES / 2 if anew else CLEAR_BYTES
-    first = next(iter(remains))
-    name = BYTES if remains.get(BYTES, 0.0) >= clear and first not in HANDLES else first
+    name = next(iter(remains))
     unit, meter, _least = METERS[name]
     subject = subject.with_array(evidence)
     if name == BYTES and subject.result.case.device == "cuda":
@@ -201,19 +183,15 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     for group in cases.groups(cause, lambda case: _leak(case.result)[1].bytes_per_conversion or 0):
         instrument, evidence = _leak(group[0].result)
         if instrument == "refusal":
-            call, advice = "every refusal", f"{replacements(cases, group, 'takes it')} {DO_NOT_TRY}"
+            call, advice = "refusal", f"{replacements(cases, group, 'takes it')} {DO_NOT_TRY}"
         else:
+            call = "new source" if evidence.per_source else "conversion"
             advice = replacements(cases, group, "leaves nothing behind", cases.outlasts)
-            each = all(_remaining_arrays(_leak(case.result)[1]) >= EACH for case in group)
-            call = "every conversion" if each else "some conversions"
-            if evidence.per_source:
-                call = "the first conversion of each array"
-        average = "" if _remaining_arrays(evidence) >= EACH else " on average"
         yield finding(
             group,
             ("leaves", "leave"),
-            f"{_kind(evidence)} behind at {call}",
-            f"{_remains_text(evidence)}{average}",
+            f"{_kind(evidence)} behind",
+            _remains_text(evidence, call),
             brief="It is still there 2 s later.",
             advice=advice.strip(),
             severity="warning" if _remains(evidence).keys() == {OBJECTS} else "error",
@@ -342,7 +320,6 @@ def _loss(case: CaseView) -> tuple[object, ...]:
 
 
 def _evidence(result: Result) -> Lifetime:
-    """Return the evidence of the first process in which the result or the source was lost."""
     return (result.lifetime.first("dangling") if result.lifetime else None) or Lifetime()
 
 

@@ -84,16 +84,8 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
 
     An instrument that exceeds its time limit proves no fault of the conversion.
     """
-
-    def history(case: CaseView) -> str:
-        """Count the processes in which it came back before it was lost; empty for none."""
-        before = len(case.result.rounds) if case.result.lost is not None else 0
-        return f"It returned in {before} process{'es' * (before > 1)} before." if before else ""
-
     for group in cases.groups(
-        lambda case: (
-            case.is_lost_for_sure and (case.pair, case.lost and case.lost.how, history(case))
-        )
+        lambda case: case.is_lost_for_sure and (case.pair, case.lost and case.lost.how)
     ):
         losses = [case.lost for case in group if case.lost is not None]
         stages = list(dict.fromkeys(loss.stage for loss in losses))
@@ -104,7 +96,6 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
             ("did not return:", "did not return:"),
             f"{first_line(losses[0].how)}{during}",
             advice=f"{code(other)} works." if other else "",
-            brief=history(group[0]),
         )
     for group in cases.groups(lambda case: case.misuse and (case.pair, case.misuse)):
         yield finding(
@@ -193,7 +184,6 @@ def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _refusal(result: Result) -> Refused:
-    """Return the evidence of the first process that saw an error."""
     return next((look for _, look in all_looks(result.refusal) if look.error), Refused())
 
 
@@ -274,7 +264,6 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _failure(result: Result) -> Refused:
-    """Return the evidence of a process in which plain arrays failed."""
     return (result.refusal.first("broken") if result.refusal else None) or Refused()
 
 
@@ -472,6 +461,5 @@ def warns(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _changed_settings(result: Result) -> dict[str, Setting]:
-    """Return the changed settings by name."""
     known = (evidence.changed or () for _, evidence in all_looks(result.settings))
     return {setting.name: setting for changed in known for setting in changed if setting.name}

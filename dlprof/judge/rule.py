@@ -161,24 +161,9 @@ class Rule:
         return " ".join(filter(None, (self.expected, source, *quotes)))
 
 
-def quoted_function(rule: str, case: CaseView) -> str:
-    """Return the function that a document is quoted for; a finding, and its ticket, has only one.
-
-    Empty if none is quoted.
-    """
-    is_quoted = (rule, " ".join(case.entry)) in QUOTES
-    return case.code.partition("(")[0] if is_quoted else ""
-
-
 def read_severity(word: str) -> Severity:
     """Read a severity from a session; the mildest if it is unknown."""
     return next((severity for severity in SEVERITIES if severity == word), "info")
-
-
-def number(record: FindingRecord, name: str) -> float | None:
-    """Return a number from a finding's evidence; None if it is not a number."""
-    value = record.evidence.get(name)
-    return value if isinstance(value, int | float) else None
 
 
 def worst_first(findings: Iterable[FindingRecord]) -> list[FindingRecord]:

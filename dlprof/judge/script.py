@@ -48,11 +48,13 @@ class Subject:
     def filled(self, template: str, **texts: str) -> str:
         """``template`` with its placeholders filled in.
 
-        ``<name>`` is one of ``texts``, or ``<create>``, ``<code>``, or how many elements are
-        ``<differing>`` between ``before`` and ``after``. ``<convert of y>`` is the conversion into
-        ``y`` and a wait for it. ``<values of x>`` is an idiom of the producer's probe, and
-        ``<values of y>`` one of the consumer's. ``<flat_values of y>`` has the form of the
-        source's, which may be plain memory. A line whose placeholder has no text goes.
+        ``<name>`` is one of ``texts``, or ``<code>``, or how many elements are ``<differing>``
+        between ``before`` and ``after``. ``<create>`` makes ``x``, and ``<create of view>`` as
+        where the result was a view. ``<convert of y>`` is the conversion into ``y`` and a wait for
+        it, ``<function of f>`` a function that converts. ``<values of x>`` is an idiom of the
+        producer's probe, and ``<values of y>`` one of the consumer's. ``<flat_values of y>`` has
+        the form of the source's, which may be plain memory. A line whose placeholder has no text
+        goes.
         """
         lines = []
         for line in template.strip("\n").splitlines():
@@ -64,12 +66,14 @@ class Subject:
 
     def _text(self, match: re.Match[str], texts: dict[str, str]) -> str:
         idiom, name = match.groups()
+        if idiom == "create" and idiom not in texts:
+            return self.create(name)
         if name is None:
-            if idiom == "create" and idiom not in texts:
-                return self.create()
             return {"differing": DIFFERING, "code": self.code, **texts}[idiom]
         if idiom == "convert":
             return block(f"{name} = {self.code}", self.idiom("wait", name))
+        if idiom == "function":
+            return self.filled(f"def {name}():\n    <convert of y>\n    return y\n")
         if idiom == "flat_values":
             values = self.idiom("values", name)
             return values if self.has("shape", "x") else f"({values}).ravel()"
@@ -192,9 +196,9 @@ Show = Callable[[Subject], Effect]
 """Makes the script of a finding from its clearest case."""
 
 
-def shows(does: str, template: str) -> Show:
-    """Show by a template without further texts that the conversion ``does`` this."""
-    return lambda subject: subject.shown(does, template)
+def shows(does: str, template: str, **texts: str) -> Show:
+    """Show by a template that the conversion ``does`` this."""
+    return lambda subject: subject.shown(does, template, **texts)
 
 
 TIMED = """
@@ -204,13 +208,6 @@ def timed(function):
 """
 HYSTERESIS = 2
 """A script finds a longer time down to half of the rule's limit."""
-
-
-def function(name: str, subject: Subject) -> str:
-    """Return source of a function that converts ``x``, waits for the result and returns it."""
-    if not subject.idiom("wait", "y"):
-        return f"def {name}():\n    return {subject.code}\n"
-    return subject.filled("def <name>():\n    <convert of y>\n    return y\n", name=name)
 
 
 LOOK = """

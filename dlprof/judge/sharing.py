@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from dlprof.judge import thresholds
 from dlprof.judge.case_view import WORDS, CaseView, all_looks, longer_by_itself, saved_ns
@@ -18,9 +17,7 @@ from dlprof.judge.rule import (
     Severity,
     code,
     finding,
-    number,
     producer_prefix,
-    quoted_function,
     replacements,
     time,
 )
@@ -31,27 +28,10 @@ from dlprof.runner.quantity import size_text
 from dlprof.runner.session import FindingRecord, Result
 
 
-class Limits(NamedTuple):
-    """The most bytes that divide the address of a copy, and the fewest of a view.
-
-    The limit lies between them.
+def _limits(cases: Iterable[CaseView]) -> tuple[float, float] | None:
+    """Return the most bytes that divide the address of a copy, and the fewest of a view, which is
+    aligned better; None if a process contradicts.
     """
-
-    copied: float
-    viewed: float
-
-    @property
-    def evidence(self) -> dict[str, float]:
-        return {"copy_alignment_bytes": self.copied, "view_alignment_bytes": self.viewed}
-
-    def address_text(self, word: str) -> str:
-        """Return ``aligned to 16 bytes, not to 64``: addresses that were tried."""
-        here, there = (self.viewed, self.copied) if word == "view" else (self.copied, self.viewed)
-        return f"aligned to {here:.0f} bytes, not to {there:.0f}"
-
-
-def _limits(cases: Iterable[CaseView]) -> Limits | None:
-    """Return the alignments that separate copies from views; None if a process contradicts."""
     alignments: dict[str, list[float]] = {word: [] for word in WORDS}
     for case in cases:
         for word, evidence in case.kinds:
@@ -67,7 +47,7 @@ def _limits(cases: Iterable[CaseView]) -> Limits | None:
     if not all(alignments.values()):
         return None
     copied, viewed = max(alignments["copy"]), min(alignments["view"])
-    return Limits(copied, viewed) if copied < viewed else None
+    return (copied, viewed) if copied < viewed else None
 
 
 def _path_key(case: CaseView) -> tuple[object, ...]:
@@ -76,7 +56,7 @@ def _path_key(case: CaseView) -> tuple[object, ...]:
     return (*case.pair, record.export, record.import_, record.shape, record.dtype, record.device)
 
 
-Contrast = tuple[CaseView | None, Limits | None]
+Contrast = tuple[CaseView | None, tuple[float, float] | None]
 """The same path as a view of another array, and the alignments that differ. There is no view if one
 case was both. Without alignments the layout decides."""
 
@@ -135,8 +115,8 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
     ):
         worst, (view, limits) = group[0], contrasts[group[0].index]
         if limits:
-            copied = f"x aligned to {limits.copied:.0f} bytes, but not to {limits.viewed:.0f}"
-            advice = f"Begin the source at a multiple of {limits.viewed:.0f} bytes."
+            copied = f"x aligned to {limits[0]:.0f} bytes, but not to {limits[1]:.0f}"
+            advice = f"Begin the source at a multiple of {limits[1]:.0f} bytes."
         else:
             copied, viewed = (
                 f"an array of layout {case.result.case.layout}" for case in (worst, view or worst)
@@ -150,7 +130,7 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
             copied,
             f"{time(worst)} instead of {time(view)}" if view else "",
             evidence={"cost_ns": saved_ns(worst, view) if view else None},
-            more=f"Aligned to {limits.viewed:.0f} bytes, it is a view." if limits else "",
+            more=f"Aligned to {limits[1]:.0f} bytes, it is a view." if limits else "",
             advice=advice,
             against=view,
         )
@@ -181,13 +161,13 @@ def _alignment_contrast(cases: Sequence[CaseView], view: CaseView | None = None)
 
 
 NO_COPY_MADE = f"""
-<create>
+<create of view>
 <convert of y>
 {LOOK.strip()}
 return addresses[0] == addresses[1]
 """
 NO_VIEW_MADE = f"""
-<create>
+<create of copy>
 try:
     y = <code>
 except (ValueError, BufferError) as refusal:
@@ -200,14 +180,10 @@ return addresses[0] != addresses[1]
 
 
 def show_promise_broken(subject: Subject) -> Effect:
-    promise = subject.result.case.promise
-    does, word, template = "copies", "copy", NO_VIEW_MADE
-    if promise == "copy":
-        does, word, template = "is a view", "view", NO_COPY_MADE
-    alignment = number(subject.finding, f"{word}_alignment_bytes")
-    condition = f" if x is aligned to {alignment:.0f} bytes" if alignment else ""
-    does = f"{does}{condition}, although {_promise_text(subject.result)}"
-    return subject.shown(does, template, create=subject.create(word))
+    does, template = "copies", NO_VIEW_MADE
+    if subject.result.case.promise == "copy":
+        does, template = "is a view", NO_COPY_MADE
+    return subject.shown(f"{does}, although {_promise_text(subject.result)}", template)
 
 
 def _is_broken(case: CaseView) -> bool:
@@ -234,9 +210,6 @@ def _is_broken(case: CaseView) -> bool:
 )
 def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
     """The documentation says copy and the result is a view, or the other way round."""
-    layouts = grouped(
-        (case for case in cases.cases if case.kinds and is_contiguous(case)), _path_key
-    )
     for group in cases.groups(
         lambda case: (
             _is_broken(case) and bool(case.kinds) and (case.entry, case.promise, _is_harmless(case))
@@ -252,15 +225,12 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
             effect = "Writing to x changes the result."
         if _is_harmless(worst):
             severity, effect = "info", "Both are read-only."
-        limits = _limits(layouts[_path_key(worst)]) if is_contiguous(worst) else None
-        other = _promised_path(cases, worst)
+        other = cases.replacement(worst, partial(_keeps, worst.promise))
         yield finding(
             group,
             verb,
             f"although {_promise_text(worst.result)}",
-            evidence=limits.evidence if limits else {},
             brief=effect,
-            more=f"Seen where x is {limits.address_text(word)}." if limits else "",
             advice=_advice(cases, group, other),
             look=("ownership", word),
             against=other,
@@ -282,17 +252,8 @@ def _is_harmless(case: CaseView) -> bool:
     return case.promise == "copy" and sides == (False, False)
 
 
-def _promised_path(cases: Cases, case: CaseView) -> CaseView | None:
-    """Return a path that keeps the promise, at any address if there is such a path."""
-    if case.promise == "copy":
-        return cases.replacement(case)
-
-    def is_steady(other: CaseView) -> bool:
-        return other.kind == "view" and cases.is_constant(other)
-
-    return cases.replacement(case, is_steady) or cases.replacement(
-        case, lambda other: other.kind == "view"
-    )
+def _keeps(promise: str | None, case: CaseView) -> bool:
+    return case.kind == promise
 
 
 def _advice(cases: Cases, group: Sequence[CaseView], other: CaseView | None) -> str:
@@ -310,8 +271,8 @@ def _advice(cases: Cases, group: Sequence[CaseView], other: CaseView | None) -> 
     return f"{NONE_INSTEAD} Do not write x while you use the result."
 
 
-UNALIGNED, COPIED = "x is not aligned", "x is copied"
-"""Conditions of a torn copy: no copy of aligned memory was torn, or other results are views."""
+COPIED = "x is copied"
+"""The condition of a torn copy if other results are views."""
 TORN = """
 copies, torn = 0, False
 end = perf_counter() + 20
@@ -330,24 +291,16 @@ return torn
 
 
 def show_torn_copy(subject: Subject) -> Effect:
-    """Make the case's own array at an address that is copied, if the address decides and the array
-    is large enough. Else make the array whose copy was torn.
-    """
-    owned, size = subject.result.ownership, number(subject.finding, "size_bytes") or 0
-    if owned and owned.verdict == "varies" and CaseView(0, subject.result).size_bytes >= size:
-        source = subject.create("copy")
-    else:
-        looks = [evidence for _, evidence in all_looks(subject.result.early_write)]
-        made = next((look for look in looks if look.create is not None), EarlyWrite())
-        subject = subject.with_array(made)
-        source = subject.recreate(made)
+    """Make the array whose copy was torn."""
+    looks = [evidence for _, evidence in all_looks(subject.result.early_write)]
+    made = next((look for look in looks if look.create is not None), EarlyWrite())
+    subject = subject.with_array(made)
     has_addresses = subject.has("address", "x") and subject.has("address", "y")
     # A view must show the write.
     copied = subject.filled("<address of y> != <address of x>") if has_addresses else "True"
-    only = {UNALIGNED: " when x is not aligned", COPIED: " when it copies"}
-    condition = only.get(str(subject.finding.evidence.get("only_where")), "")
+    condition = " when it copies" if subject.finding.evidence.get("only_where") else ""
     does = f"returns before it finishes reading x{condition}"
-    return subject.shown(does, TORN, create=source, copied=copied)
+    return subject.shown(does, TORN, create=subject.recreate(made), copied=copied)
 
 
 @partial(
@@ -367,11 +320,7 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
     """The copy still reads its source after the call has returned."""
     for group in cases.groups(
         lambda case: (
-            case.is_torn
-            and (
-                *(case.pair[1], case.result.case.device, _torn_condition(case)),
-                quoted_function("DLP020", case),
-            )
+            case.is_torn and (case.pair[1], case.result.case.device, _torn_condition(case))
         ),
         lambda case: -_torn_bytes(case),
     ):
@@ -381,7 +330,7 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
         advice = "Wait for the result before you write x."
         if recipe is not None and not recipe.result.get("wait"):
             advice = f"Do not write x after the call: {worst.pair[1]} offers no wait for a copy."
-        if condition == COPIED:
+        if condition:
             advice = "Do not write x while you use the result: it may be a view."
         whole = replacements(
             cases,
@@ -393,10 +342,8 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
         yield finding(
             group,
             ("returns before it finishes reading x", "return before they finish reading x"),
-            # Aligned copies were whole when tried, which does not exclude a race.
-            f"(seen only where {condition})" if condition == UNALIGNED else "",
             evidence={"size_bytes": size or None, "only_where": condition or None},
-            more=(f"Seen only where {condition}. " if condition == COPIED else "")
+            more=(f"Seen only where {condition}. " if condition else "")
             + f"A write right after the call changed {copy}."
             + f" {worst.how_often('early_write', 'unsafe')}".rstrip(),
             advice=f"{advice}{whole and f' Or: {whole}'}",
@@ -411,19 +358,15 @@ def _is_whole(case: CaseView) -> bool:
 
 def _torn_condition(case: CaseView) -> str:
     """Return the condition of torn copies; empty if there is none."""
-    torn = _torn_evidence(case)
     looks = [
         look for _, evidence in all_looks(case.result.early_write) for look in _looks(evidence)
     ]
     words = {word for word, _ in case.kinds} | {word for _, word in looks}
-    if "view" in words | case.words_by_address | {evidence.aligned for evidence in torn}:
-        return COPIED
-    # Only an aligned source of the size that was torn tells whether the address decides.
-    return UNALIGNED if all(evidence.aligned == "whole" for evidence in torn) else ""
+    aligned = {evidence.aligned for evidence in _torn_evidence(case)}
+    return COPIED if "view" in words | case.words_by_address or "view" in aligned else ""
 
 
 def _torn_evidence(case: CaseView) -> list[EarlyWrite]:
-    """Return the evidence of the processes that saw a torn copy."""
     return [evidence for word, evidence in all_looks(case.result.early_write) if word == "unsafe"]
 
 

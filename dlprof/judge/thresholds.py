@@ -27,9 +27,6 @@ ASYMMETRIC_RATIO = 10.0
 """One direction costs "many times" the other from here on: two frameworks of different overheads
 differ by less without a fault in either."""
 
-ASYMMETRIC_GAP_NS = 10_000.0
-"""...and at least 10 us more, for the reason of :data:`COSTLY_GAP_NS`."""
-
 EARLY_RATIO = 3.0
 """A result that is ready this many times later than the call was returned early. A wait for a
 finished result costs as much as a cheap call, and is subtracted only roughly."""
@@ -50,6 +47,3 @@ LEAN_ARRAYS = 1.25
 LOOP_SHARE = 0.2
 """A conversion that takes a fifth of a loop is worth moving out of it. The interval of its
 share, over processes that each compare their own two loops, must lie above zero."""
-
-LOOP_GAP_NS = 1_000.0
-"""...if that saves 1 us per turn, for the reason of :data:`SLOW_GAP_NS`."""

@@ -13,7 +13,7 @@ from dlprof.judge.cases import Cases
 from dlprof.judge.evidence_text import trace
 from dlprof.judge.rule import EXPORT, NONE_INSTEAD, Rule, code, finding, replacement_text, time
 from dlprof.judge.safety import Fault
-from dlprof.judge.script import HYSTERESIS, Effect, Subject
+from dlprof.judge.script import HYSTERESIS, Effect, Subject, shows
 from dlprof.runner.quantity import plain_time
 from dlprof.runner.session import FindingRecord
 from dlprof.text.source import inside, plain
@@ -383,18 +383,17 @@ return done > 2 * call and done - call > <gap_s>
 """
 
 
-def show_early_return(subject: Subject) -> Effect:
-    gap_s = f"{thresholds.EARLY_GAP_NS / HYSTERESIS / 1e9:g}"
-    return subject.shown("returns before its result is there", EARLY, gap_s=gap_s)
-
-
 @partial(
     Rule,
     "DLP019",
     "early-return",
     "info",
     "A framework that queues its work may return early. The time of the call is not its cost.",
-    show_early_return,
+    shows(
+        "returns before its result is there",
+        EARLY,
+        gap_s=f"{thresholds.EARLY_GAP_NS / HYSTERESIS / 1e9:g}",
+    ),
     times=True,
 )
 def early_return(cases: Cases) -> Iterator[FindingRecord]:

@@ -51,7 +51,7 @@ BAR = "M-5-2h10v4h-10z"
 COLOR_WORDS = {"muted": "suspected", "plain": "no problem seen"}
 
 CONDITION = re.compile(r" \([^()]*\)$")
-"""The end of what a finding says, such as `` (seen only where x is not aligned)``."""
+"""The end of what a finding says, such as `` (bool, int8)``."""
 
 Scale = Callable[[float], float]
 """From ns to a share of the width in percent."""

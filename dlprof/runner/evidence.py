@@ -222,8 +222,6 @@ class Count(Record):
 
     different: Maybe[Whole] = None
     of: Maybe[Whole] = None
-    byte_order_lost: Maybe[Flag] = None
-    """Whether the result has the bytes of the source, read in the machine's order."""
 
 
 class Changed(Record):

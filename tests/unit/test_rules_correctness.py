@@ -108,14 +108,18 @@ def kept(**per_conversion):
 @pytest.mark.parametrize(
     ("counts", "severity", "words"),
     [
-        ({"bytes": 65536.0}, "error", "at every conversion: 64 KiB."),
+        ({"bytes": 65536.0}, "error", "behind: 64 KiB per conversion."),
         ({"objects": 2.0, "references": 1.0}, "error", "1 reference to x, 2 blocks"),
         ({"objects": 2.0}, "warning", "2 blocks of Python's memory"),
-        ({"bytes": 16456.0, "size_bytes": 16384}, "error", "16.07 KiB of an array of 16 KiB"),
-        ({"bytes": 21657.0, "objects": 0.36}, "error", "at some conversions: 21.15 KiB"),
-        ({"references": 0.07}, "error", ": 0.07 references to x on average."),
-        ({"descriptors": 1.0, "bytes": 9.0}, "error", "file descriptors behind at every conv"),
-        ({"bytes": 16384.0, "per_source": True}, "error", "at the first conversion of each array"),
+        (
+            {"bytes": 16456.0, "size_bytes": 16384},
+            "error",
+            "16.07 KiB per conversion of an array of 16 KiB",
+        ),
+        ({"bytes": 21657.0, "objects": 0.36}, "error", "behind: 21.15 KiB per conversion"),
+        ({"references": 0.07}, "error", ": 0.07 references to x per conversion."),
+        ({"descriptors": 1.0, "bytes": 9.0}, "error", "behind: 1 file descriptor per conversion"),
+        ({"bytes": 16384.0, "per_source": True}, "error", "behind: 16 KiB per new source."),
     ],
 )
 def test_a_leaked_source_or_memory_is_an_error_and_a_few_objects_a_warning(counts, severity, words):

@@ -3,8 +3,7 @@
 The source holds a pattern that shows wrong strides and truncation
 (:data:`dlprof.probes.base.PATTERNS`). Source and result are read back by their own frameworks and
 compared bit for bit, the result first: a read at once shows whether its values are there.
-A difference that is gone a moment later is ``unfinished``. If the bytes of a source in the
-other byte order, read in the machine's order, are the result, the byte order was lost.
+A difference that is gone a moment later is ``unfinished``.
 
 If they agree, further conversions of new arrays follow, of 64 KiB at most. Nothing is written
 before its results were waited for: a write could tear an unfinished copy.
@@ -211,7 +210,7 @@ def _difference(
     dtypes: Sequence[str] | None,
     is_cast: bool = False,
 ) -> dict[str, Any]:
-    different, size, is_swapped = 0, 0, dtypes is None
+    different, size = 0, 0
     masked: Any = getattr(source, "mask", None)  # the value of a masked element is no data
     for rows in _parts(subject, result):
         after = read_elements(subject.consumer, result, subject.spec, rows)
@@ -222,12 +221,10 @@ def _difference(
         differ = unequal(before, after, dtypes)
         if hasattr(masked, "reshape") and differ.size == masked.size:  # pandas has a method mask
             differ &= ~masked.reshape(-1)
-        is_swapped = is_swapped and lost_byte_order(before, after)
         different, size = different + int(differ.sum()), size + before.size
     if not different:
         return {}
-    found = {"different": different, "of": size}
-    return {"values": {**found, **({"byte_order_lost": True} if is_swapped else {})}}
+    return {"values": {"different": different, "of": size}}
 
 
 def _parts(subject: Subject, result: Any) -> Iterator[tuple[int, int] | None]:
@@ -302,13 +299,6 @@ def bits(array: Any) -> Any:
     """Return bit patterns in the machine's byte order: NaN equals NaN, -0.0 differs from 0.0."""
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     return array.view(f"uint{8 * min(array.dtype.itemsize, 8)}")
-
-
-def lost_byte_order(before: Any, after: Any) -> bool:
-    """Whether ``before`` has the other byte order, and ``after`` is its bytes in the machine's."""
-    if before.dtype.isnative:
-        return False
-    return bool((bits(before.byteswap()) == bits(after)).all())
 
 
 def _are_numbers(values: Any, dtype: str) -> bool:
