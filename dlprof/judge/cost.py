@@ -274,7 +274,7 @@ def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
 def _is_known_to_stay(case: CaseView) -> bool:
     """Whether it is a view, or a copy that a trace or a simulated device saw stay."""
     trace, owned = case.result.trace, case.result.ownership
-    is_traced = trace is not None and trace.says("traced") and not trace.evidence.events_left_out
+    is_traced = trace is not None and trace.says("traced")
     is_recorded = owned is not None and owned.evidence.crosses_twice is False
     return not case.bounces and (case.kind == "view" or is_recorded or is_traced)
 

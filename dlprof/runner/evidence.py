@@ -413,7 +413,6 @@ class Trace(Evidence):
 
     waited: Maybe[tuple[str, ...]] = None
     events: Maybe[tuple[TraceEvent, ...]] = None
-    events_left_out: Maybe[Whole] = None
 
 
 class Reuse(Evidence):

@@ -15,16 +15,13 @@ from typing import Any
 from dlprof import inference
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.probes.base import PINNED, Protocol
-from dlprof.runner import pairing, survey, worker_client
+from dlprof.runner import pairing, survey
 from dlprof.runner import session as sessions
 from dlprof.runner.axes import NO_TIMES
-from dlprof.runner.case_client import import_names
 from dlprof.runner.catalog import (
     Catalog,
     ProbeInfo,
     environment,
-    last_words,
-    nothing_measured,
 )
 from dlprof.runner.interrupts import uninterrupted
 from dlprof.runner.machine import Meter
@@ -225,11 +222,8 @@ class Measurement:
     def running(self) -> Iterator[Runner]:
         """Yield a runner for the cases; then write to the session file how it ended.
 
-        Raises :class:`Unmeasured` if the user's setup fails, and :class:`Unsaved` if the session
-        file can no longer be written.
+        Raises :class:`Unsaved` if the session file can no longer be written.
         """
-        with nothing_measured():
-            self._check_setup()
         runner = Runner(
             self._pool or Workers(self.catalog.python, self._plan.variables),
             self.cases,
@@ -318,15 +312,3 @@ class Measurement:
             yield f"no diagnosis of {undiagnosed} of {paths} paths"
         if settings.survey:
             yield "no survey of other arrays: the budget was over"
-
-    def _check_setup(self) -> None:
-        """Raise :class:`Unmeasured` if the user's setup fails, in a worker of the first case."""
-        settings = self.request.settings
-        if not settings.setup:
-            return
-        with worker_client.start(self.catalog.python, self._plan.variables) as worker:
-            request = {"do": "setup", **import_names(self.cases[0]), "setup": settings.setup}
-            outcome = worker.ask(request, settings.limit_s)
-        if outcome.status == "skipped" or not outcome.alive:
-            ended = "" if outcome.alive else "the setup, or an import before it, ended: "
-            raise Unmeasured(f"{ended}{last_words(outcome)}")

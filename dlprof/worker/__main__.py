@@ -22,11 +22,9 @@ if __name__ == "__main__":
     package.__path__ = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]  # noqa: PTH100, PTH120
     sys.modules["dlprof"] = package
 
-    # Before more is imported. Elsewhere a worker that loses its parent sees the end of the pipe.
-    if sys.platform == "linux":
-        from dlprof.worker.supervisor import supervise
+    from dlprof.worker.supervisor import supervise
 
-        supervise()
+    supervise()  # before more is imported
     import faulthandler
 
     faulthandler.enable()  # no option on the command line: Python 2 would not even start

@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dlprof.probes.base import Unsupported
-from dlprof.protocol.messages import unknown
+from dlprof.protocol.messages import DIAGNOSIS, unknown
 from dlprof.worker.refusal import Refusal, attempt
+
+WITH_VERDICT = ("values", "ownership", "fresh_source", "reuse", *DIAGNOSIS)
 
 
 class Channel:
@@ -80,11 +82,12 @@ def _finite(value: Any) -> Any:
 class Reply:
     """The worker's messages for one request: stages, parts and failures."""
 
-    def __init__(self, channel: Channel, identity: int) -> None:
+    def __init__(self, channel: Channel, identity: int, wanted: Sequence[str] = ()) -> None:
         self.channel = channel
         self.identity = identity
+        self.wanted = wanted
+        """Instruments."""
         self.last_stage = ""
-        """The last stage."""
         self.failures: dict[str, str] = {}
         """Reasons by instrument."""
 
@@ -100,11 +103,13 @@ class Reply:
         self.failures[instrument] = reason
         self.part("failed", {"instrument": instrument, "reason": reason})
 
-    def take(self, name: str, instrument: Callable[[], Any], has_verdict: bool) -> Any:
-        """Run an instrument and send its answer. If it fails, the others are not affected.
+    def take(self, name: str, instrument: Callable[[], Any]) -> Any:
+        """Run a wanted instrument and send its answer. If it fails, the others are not affected.
 
-        An instrument that ``has_verdict`` cannot tell if it raises :class:`Unsupported`.
+        One of :data:`WITH_VERDICT` cannot tell if it raises :class:`Unsupported`.
         """
+        if name not in self.wanted:
+            return None
         self.stage(name)
 
         def answered() -> Any:
@@ -116,7 +121,7 @@ class Reply:
         found = attempt(answered)
         if not isinstance(found, Refusal):
             return found
-        if has_verdict and isinstance(found.error, Unsupported):
+        if name in WITH_VERDICT and isinstance(found.error, Unsupported):
             self.part(name, unknown(str(found.error)))
         else:
             self.failed(name, found.reason)

@@ -1,15 +1,12 @@
 """Growth: what does each of many calls leave behind?
 
-Memory, Python objects, references to the source, file descriptors, memory maps and threads are
-counted before and after a run of calls. A first run fills caches and does not count. The smallest
-growth of all runs counts, because a leak grows in each. If something stays, a last run is counted
-:data:`RELEASED_S` after its end: a late release is no leak. Memory that malloc holds and nothing
-uses goes back to the system around that run.
+A first run of calls fills caches and does not count. The smallest growth of all later runs counts,
+because a leak grows in each. If something stays, a last run is counted :data:`RELEASED_S` after its
+end: a late release is no leak.
 
 The thresholds rest on 2,002 conversions of 64 KiB between NumPy, PyTorch, TensorFlow, JAX and ONNX
-Runtime that retain nothing, eight runs each, on two busy processors. The smaller growth of two
-runs, per conversion, was at most 61 bytes of the resident set, 5 bytes of malloc, no reference and
-0.54 objects. The smallest of seven was no byte and 0.18 objects; counting itself leaves 0.03.
+Runtime that retain nothing, eight runs each, on two busy processors. The smallest growth of seven
+runs, per conversion, was no byte, no reference and 0.18 objects; counting itself leaves 0.03.
 ``tf.experimental.numpy.copy`` of 4 MB left up to 0.45 objects in the smallest of twelve, and none
 after 2,600 calls.
 """
@@ -21,6 +18,7 @@ import math
 import os
 import sys
 import time
+import timeit
 from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -86,8 +84,7 @@ HANDLE_COUNTS: dict[str, Callable[[], int]] = {
 def choose_meters(subject: Subject) -> tuple[list[Callable[[], int]], bool]:
     """Return meters of the bytes in use by source and result, and whether a device has none.
 
-    On a device these are the counters of frameworks with an array there. On the host they are the
-    counters of the system and of malloc.
+    On a device these are counters of the frameworks, on the host of the system and of malloc.
     """
     sides = (
         (subject.spec.device, subject.producer),
@@ -121,10 +118,10 @@ def measure_growth(
     """
     counters = [*HANDLE_COUNTS.values(), lambda: sys.getrefcount(source), sys.getallocatedblocks]
     names = [*HANDLE_COUNTS, "references", "objects"]
-    call_s = max(min(_seconds(call), _seconds(call)), 1e-9)  # the first may warm up
+    call_s = min(timeit.repeat(call, timer=time.monotonic, number=1, repeat=2))
     if call_s > SLOWEST_S:
         raise Unsupported(f"a call takes {call_s:.2g} s: too slow to repeat")
-    calls = min(calls, max(LEAST_CALLS, int(RUN_S / call_s)))
+    calls = min(calls, max(LEAST_CALLS, int(RUN_S / max(call_s, 1e-9))))
     _grown(call, [*counters, *meters], meters, calls)
     least = [math.inf] * (len(counters) + len(meters))
     found: dict[str, float] = {"size_bytes": size_bytes}
@@ -142,12 +139,6 @@ def measure_growth(
         if trial or is_last or (run > 1 and not has_grown(found)):
             break
     return found
-
-
-def _seconds(call: Callable[[], Any]) -> float:
-    begin = time.monotonic()
-    call()
-    return time.monotonic() - begin
 
 
 def _grown(

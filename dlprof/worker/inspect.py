@@ -329,7 +329,7 @@ def find_source(text: str, source: str | None, namespace: dict[str, Any]) -> str
 def describe_array(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
     """Describe a source or a result: its framework, else the library and the type."""
     memory, is_bytes = generic.metadata(thing), generic.is_bytes(thing)
-    roots = [_root(kind) for kind in type(thing).__mro__]
+    roots = [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
     for root in (ROOTS.get(root, root) for root in roots):
         for source, probe in probes:
             known = _described(probe, thing) if probe.module.partition(".")[0] == root else None
@@ -347,10 +347,6 @@ def describe_array(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any
         "layout": memory.layout,
         "bytes": is_bytes,
     }
-
-
-def _root(kind: type) -> str:
-    return str(getattr(kind, "__module__", "builtins")).partition(".")[0]
 
 
 def _described(probe: Probe, thing: Any) -> dict[str, Any] | None:

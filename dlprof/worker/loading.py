@@ -143,9 +143,8 @@ def _check_names(values: Any, allowed: Collection[str], place: str) -> None:
 def own_probes(codes: Sequence[UserCode]) -> list[Probe]:
     """Make a probe for each framework of a user's own conversions of one array.
 
-    Each is the framework's own probe with the user's text: the setup makes the array instead of
-    ``create``, and the statement takes the place of an export and an import. An object of an
-    unknown framework speaks for itself.
+    Each is the framework's own probe with the user's text: the setup makes the array, and the
+    statement takes the place of an export and an import. An unknown object speaks for itself.
     """
     sides = {side.name: side for own in codes for side in (own.producer, own.consumer)}
     return [_own_probe(codes, side) for side in sides.values()]
@@ -157,7 +156,16 @@ def _own_probe(codes: Sequence[UserCode], side: Side) -> Probe:
     name = "array" if own.export == "{x}" else "export"
     export = Export(name, Protocol(own.protocol), own.export)
     imports = [
-        _own_import(code, f"{STATEMENT} {number}" if number > 1 else STATEMENT)
+        Import(
+            f"{STATEMENT} {number}" if number > 1 else STATEMENT,
+            (Protocol(code.protocol),),
+            code.import_,
+            setup=code.setup,
+            promise=promise(code.import_.format(x="x")),
+            result_device=code.result_device,
+            returns_array=code.returns_array,
+            arrays=code.arrays,
+        )
         for number, code in enumerate(codes, 1)
         if code.consumer.name == side.name
     ]
@@ -203,19 +211,6 @@ def _one_array(base: type[Probe], side: Side, members: dict[str, Any]) -> Probe:
         members |= {"distributions": distributions, "wait_text": side.wait}
     probe: Probe = type(f"Own{base.__name__}", (OneArray, base), members)()
     return probe
-
-
-def _own_import(own: UserCode, name: str) -> Import:
-    return Import(
-        name,
-        (Protocol(own.protocol),),
-        own.import_,
-        setup=own.setup,
-        promise=promise(own.import_.format(x="x")),
-        result_device=own.result_device,
-        returns_array=own.returns_array,
-        arrays=own.arrays,
-    )
 
 
 class WorkerState:

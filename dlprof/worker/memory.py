@@ -56,9 +56,9 @@ def find_mapping(address: int | None, process: int | str = "self") -> Mapping | 
     return None
 
 
-def resident_bytes() -> int:
+def resident_bytes(process: int | str = "self") -> int:
     """Return the resident set. Memory that malloc reuses is already in it."""
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -129,44 +129,12 @@ def fits(needed_bytes: int) -> bool:
 
 
 def available_bytes() -> int | None:
-    """Return the memory available without swapping, within the control group's limit."""
-    found = [size for size in (_meminfo(), _cgroup()) if size is not None]
-    return min(found, default=None)
-
-
-def _meminfo() -> int | None:
-    try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-    except OSError:
-        return None
-    for line in text.splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return None
-
-
-GROUPS = Path("/sys/fs/cgroup")
-OWN_GROUP = Path("/proc/self/cgroup")
-
-
-def _cgroup() -> int | None:
-    """Return the bytes that the tightest control group of this process leaves.
-
-    Control groups of version 2: cgroups(7). A container sees its own group as the root.
-    """
-    free = []
+    """Return the memory available without swapping; None if the system does not say."""
     with suppress(OSError):
-        own = GROUPS / OWN_GROUP.read_text(encoding="utf-8").rpartition("0::/")[2].strip()
-        for folder in (own, *own.parents):
-            with suppress(OSError, ValueError):  # no such group, or "max"
-                limit, used = (
-                    int((folder / name).read_text(encoding="ascii"))
-                    for name in ("memory.max", "memory.current")
-                )
-                pages = (folder / "memory.stat").read_text(encoding="ascii").split()
-                # Cached files count as used, and the kernel drops them when memory is wanted.
-                free.append(limit - used + int(pages[pages.index("inactive_file") + 1]))
-    return min(free, default=None)
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return None
 
 
 def _gib(size_bytes: int) -> str:

@@ -1,9 +1,8 @@
 """Queued work: how to queue work on a source, convert behind it, and see when a result is ready.
 
-If the producer's stream is known, a spin kernel of known length is queued there. Else the
-producer queues its own operations. If the consumer's stream is known, an event is recorded on it
-right after the call: the consumer's next work runs after that event and after nothing else. The
-consumer's own wait serves only if there is no handle, since it may wait for more than its stream.
+On a known stream of the producer a spin kernel is queued, else the producer's own operations. On a
+known stream of the consumer an event is recorded right after the call: the consumer's next work
+runs after that event. Its own wait serves only if there is no handle: it may wait for more.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dlprof.device.cuda import Gpu
-from dlprof.probes.base import Probe, written
+from dlprof.probes.base import Probe
 from dlprof.worker.simulated import computed
 from dlprof.worker.source_text import compile_call, execute, statements
 from dlprof.worker.subject import Subject
@@ -75,18 +74,14 @@ class StreamSide:
     @contextmanager
     def at_home(self) -> Iterator[None]:
         """Inside, the framework is on this side's device and stream."""
-        with self._on_device(), self._on_stream() or nullcontext():
+        device = nullcontext() if self.gpu is None else self.probe.on_device(self.gpu.ordinal)
+        stream = None if self.stream is None else self.probe.on_stream(self.stream)
+        with device, stream or nullcontext():
             yield
 
     def active(self) -> AbstractContextManager[object]:
         """Inside, the framework is as a user has it: moved only if it is put on a stream."""
         return nullcontext() if self.stream is None else self.at_home()
-
-    def _on_device(self) -> AbstractContextManager[object]:
-        return nullcontext() if self.gpu is None else self.probe.on_device(self.gpu.ordinal)
-
-    def _on_stream(self) -> AbstractContextManager[object] | None:
-        return None if self.stream is None else self.probe.on_stream(self.stream)
 
     def handle(self) -> int | None:
         """Return the stream's handle; None if the framework does not say."""
@@ -180,6 +175,8 @@ class QueuedWork:
 
     ready: Callable[[Any], None] | None
     """Wait for a result by the consumer's means alone."""
+    export: Callable[[Any], Any] | None
+    """The call of the producer alone; None if the consumer takes the array itself."""
     hold: Callable[[], None] | None = None
     """Holds up the work that is queued next, on a simulated device."""
     unrelated: tuple[OtherWork, ...]
@@ -195,10 +192,9 @@ class QueuedWork:
         wait = subject.producer.wait(subject.spec.device).format(x="_y") or "None"
         self._run = statements(text, namespace, "enqueue")
         self._finish = compile_call(wait, namespace, "_y")
-        self._convert = compile_call(subject.code, namespace, "x")
-        spec = subject.spec
-        self.export_code = written(subject.export.code, "x", spec.dtype, spec.shape)
-        self._export = compile_call(self.export_code, namespace, "x")
+        self.convert = self._on_streams(subject.code)
+        self.export_code = subject.export_code
+        self.export = None if self.export_code == "x" else self._on_streams(self.export_code)
         self._streams = [side.handle() for side in sides]
         self.clock = time.perf_counter_ns if gpu is None else gpu.host_ns
         self.ready = self._ready()
@@ -220,19 +216,16 @@ class QueuedWork:
         with self._producer.at_home():
             self._finish(array)
 
-    def convert(self, array: Any) -> Any:
-        # Both are on their streams: an export may ask for the producer's current stream.
-        with self._producer.active(), self._consumer.active():
-            return self._convert(array)
+    def _on_streams(self, code: str) -> Callable[[Any], Any]:
+        """Compile ``code`` on an array ``x``, with both frameworks on their streams."""
+        call = compile_call(code, self._namespace, "x")
 
-    @property
-    def export(self) -> Callable[[Any], Any] | None:
-        """The call of the producer alone; None if the consumer takes the array itself."""
-        return None if self.export_code == "x" else self._export_only
+        def run(array: Any) -> Any:
+            # Both: an export may ask for the producer's current stream.
+            with self._producer.active(), self._consumer.active():
+                return call(array)
 
-    def _export_only(self, array: Any) -> Any:
-        with self._producer.active(), self._consumer.active():
-            return self._export(array)
+        return run
 
     def later(self, work: int) -> Callable[[], None]:
         """Queue ``work`` units of the producer, and return a wait for them."""

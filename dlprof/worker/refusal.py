@@ -58,15 +58,12 @@ def own_place(error: BaseException) -> str:
     if not isinstance(error, Exception) or isinstance(error, Unsupported):
         return ""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if _is_own(frame.filename)]
-    if own and all(_is_own(frame.filename) or _is_of_library(frame.filename) for frame in frames):
+    own = [frame for frame in frames if _is_own(Path(frame.filename))]
+    others = [frame.filename for frame in frames if frame not in own]
+    if own and all(file.startswith(LIBRARY) and "-packages" not in file for file in others):
         return f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
     return ""
 
 
-def _is_own(file: str) -> bool:
-    return Path(file).is_relative_to(DLPROF) and not Path(file).is_relative_to(DLPROF / "probes")
-
-
-def _is_of_library(file: str) -> bool:
-    return Path(file).is_relative_to(LIBRARY) and "-packages" not in file
+def _is_own(file: Path) -> bool:
+    return file.is_relative_to(DLPROF) and not file.is_relative_to(DLPROF / "probes")

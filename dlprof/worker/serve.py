@@ -68,7 +68,6 @@ AT_ANY_LOAD = {
     "alignment",
 }
 """Instruments that measure neither time nor waiting: a busy or slow device changes no answer."""
-WITH_VERDICT = ("values", "ownership", "fresh_source", *DIAGNOSIS)
 
 
 Outcome = tuple[str, str | None]
@@ -82,7 +81,7 @@ def serve(requests_fd: int, replies_fd: int) -> None:
     channel = Channel(requests_fd, replies_fd)
     state = WorkerState(channel)
     for request in channel.requests():
-        reply = Reply(channel, request["id"])
+        reply = Reply(channel, request["id"], request.get("instruments", ()))
         if request["do"] == "fork":
             _load(state, request["cases"], reply)
             if threading.active_count() > 1:  # a fork has no threads, and hangs if it waits for one
@@ -105,8 +104,6 @@ def _served(state: WorkerState, kind: str, request: dict[str, Any], reply: Reply
         return measured(state, request, reply, measure_case)
     if kind == "step":
         return measured(state, request, reply, step.measure)
-    if kind == "setup":
-        return measured(state, request, reply, _check_setup)
     if kind == "load":
         _load(state, request["cases"], reply)
     elif kind == "inspect":
@@ -134,11 +131,6 @@ def _load(state: WorkerState, cases: list[dict[str, Any]], reply: Reply) -> None
                 load_path(state, imports, reply)
     gc.collect()
     gc.freeze()  # a collection in a fork would copy the pages of all that the imports made
-
-
-def _check_setup(state: WorkerState, request: dict[str, Any], reply: Reply) -> Outcome:
-    load_path(state, request, reply)
-    return "ok", None
 
 
 def measured(
@@ -292,7 +284,7 @@ class Instruments:
 
     def run(self) -> None:
         """Run all wanted instruments."""
-        subject, spec, gpu = self.subject, self.subject.spec, self.gpu
+        subject, spec, gpu, take = self.subject, self.subject.spec, self.gpu, self.reply.take
         budget: int = self.request["budget_ns"]
         # Times come first: they do not use the address, which a faulty probe may get wrong.
         wanted = {*self.request["instruments"]}
@@ -300,20 +292,20 @@ class Instruments:
         with settings.watched(subject, self.reply, later=True) if is_watched else nullcontext():
             self._time(budget)
         if "cuda" in (spec.device, subject.result_device):
-            self._take("device_time", lambda: self._device_time(budget))
+            take("device_time", lambda: self._device_time(budget))
         placements = self.request.get("placements", [])
-        self._take("placement", lambda: placement.measure(subject, budget, placements))
+        take("placement", lambda: placement.measure(subject, budget, placements))
         looked = partial(values.measure, subject)
-        self._take("values", lambda: compare_contents("values", gpu, looked))
-        owned = self._take("ownership", lambda: ownership.measure(subject, gpu))
-        self._take("refusal", self._refusal)
+        take("values", lambda: compare_contents("values", gpu, looked))
+        owned = take("ownership", lambda: ownership.measure(subject, gpu))
+        take("refusal", self._refusal)
         # No memcpy compares with a copy to another device.
         stays = owned and owned["evidence"].get("result_device") == spec.device
         if stays and owned["verdict"] == "copy" and (gpu is not None or spec.device == "cpu"):
             copies_on = gpu if spec.device == "cuda" else None
-            self._take("copy_cost", lambda: copy_cost.measure(spec.size_bytes, budget, copies_on))
-        self._take("handshake", lambda: handshake.measure(subject))
-        self._take("fresh_source", lambda: fresh_source.measure(subject, budget))
+            take("copy_cost", lambda: copy_cost.measure(spec.size_bytes, budget, copies_on))
+        take("handshake", lambda: handshake.measure(subject))
+        take("fresh_source", lambda: fresh_source.measure(subject, budget))
         self._diagnose()
 
     def _time(self, budget: int) -> None:
@@ -324,8 +316,8 @@ class Instruments:
             if spec.device == "cpu":  # copies of both sides begin at one offset
                 offset = place_next_block(turns.offset_bytes, spec.size_bytes)
         with offset:
-            self._take("host_time", lambda: times.host_time(subject, budget, turns))
-            self._take("ready_time", lambda: times.ready_time(subject, budget, turns))
+            self.reply.take("host_time", lambda: times.host_time(subject, budget, turns))
+            self.reply.take("ready_time", lambda: times.ready_time(subject, budget, turns))
 
     def _device_time(self, budget: int) -> dict[str, Any]:
         if self.gpu is None:
@@ -343,7 +335,7 @@ class Instruments:
         return found
 
     def _diagnose(self) -> None:
-        largest = self.request["largest_bytes"]
+        take, largest = self.reply.take, self.request["largest_bytes"]
         sizes = [size for size in early_write.SIZES_BYTES if size <= largest]
         by_contents: dict[str, Callable[[Subject], Any]] = {
             "early_write": lambda subject: early_write.measure(subject, sizes),
@@ -351,14 +343,14 @@ class Instruments:
                 subject, self.gpu, self.reply, is_brief=self.request.get("brief", False)
             ),
         }
-        self._take("ordering", self._ordering)
-        self._take("alignment", lambda: alignment.measure(self.subject, self.subject.spec))
-        self._take("peak_memory", partial(self._at_any_address, peak_memory.measure))
+        take("ordering", self._ordering)
+        take("alignment", lambda: alignment.measure(self.subject, self.subject.spec))
+        take("peak_memory", partial(self._at_any_address, peak_memory.measure))
         for name, instrument in by_contents.items():
             reply = partial(self._at_any_address, instrument)
-            self._take(name, partial(compare_contents, name, self.gpu, reply))
-        self._take("fork", lambda: fork.measure(self.subject, self.reply.channel))
-        self._take("trace", lambda: trace.measure(self.subject, self.gpu))
+            take(name, partial(compare_contents, name, self.gpu, reply))
+        take("fork", lambda: fork.measure(self.subject, self.reply.channel))
+        take("trace", lambda: trace.measure(self.subject, self.gpu))
 
     def _ordering(self) -> dict[str, Any]:
         found = ordering.measure(self.subject, self.gpu)
@@ -379,8 +371,3 @@ class Instruments:
             raise found.error
         found = instrument(subject.subject(replace(subject.spec, layout="aligned")))
         return {**found, "evidence": {**found["evidence"], "layout": "aligned"}}
-
-    def _take(self, name: str, instrument: Callable[[], Any]) -> Any:
-        if name not in self.request["instruments"]:
-            return None
-        return self.reply.take(name, instrument, name in WITH_VERDICT)

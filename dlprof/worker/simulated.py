@@ -24,8 +24,6 @@ PERIOD = 61
 """A prime: no two elements near each other have the same bytes."""
 PATTERN = bytes(1 + 37 * index % PERIOD for index in range(PERIOD))
 """Bytes of small positive numbers in every dtype."""
-PERIODS = 1024
-"""The host writes this much at first; copies on the device fill the rest."""
 LARGEST_BYTES = 1 << 20
 """The largest array if the size does not matter: the host copies, and queues must outlast that."""
 NOT_COMPUTED = "a kernel of the framework was not computed"
@@ -64,12 +62,7 @@ class OnSimulatedDevice(Probe):
         with self.on_device(gpu.ordinal):
             stream = self.current_stream("cuda")
         stream = LEGACY_STREAM if stream is None else stream
-        begin, filled = address + low, min(size, PERIODS * len(pattern))
-        gpu.write(begin, (pattern * PERIODS)[:filled], stream)
-        while filled < size:
-            part = min(filled, size - filled)
-            gpu.copy(begin + filled, begin, part, stream)
-            filled += part
+        gpu.write(address + low, (pattern * (size // len(pattern) + 1))[:size], stream)
         gpu.synchronize(stream)
         return None
 

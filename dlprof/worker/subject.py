@@ -107,6 +107,11 @@ class Subject(LoadedPath):
         """The conversion as a user would type it."""
         return compose(self.export, self.import_, self.spec)
 
+    @property
+    def export_code(self) -> str:
+        """The part that the producer makes."""
+        return written(self.export.code, "x", self.spec.dtype, self.spec.shape)
+
     @cached_property
     def convert(self) -> Callable[[], Any]:
         """A function that converts the source once and returns the result."""

@@ -133,17 +133,16 @@ def join_samples(
     calls: int | None = None,
     off_ns: float = 0.0,
     foreign: bool | None = None,
-    waited_ns: float = 0.0,
+    slice_ns: float = SLICE_NS,
     *,
     calm_only: bool = False,
 ) -> Timing:
     """Join samples of ``loops`` calls each; ``calls`` also counts the drains' calls.
 
-    ``foreign`` says whether other programs had a processor; None if unknown. ``waited_ns`` is how
-    long a thread waited for a processor in all samples together. If ``calm_only``, disturbed
-    samples do not count where :data:`MIN_SAMPLES` others are there: programs only ever add time.
+    ``foreign`` says whether other programs had a processor; None if unknown. If ``calm_only``,
+    disturbed samples do not count where :data:`MIN_SAMPLES` others are there: programs only ever
+    add time.
     """
-    slice_ns = max(SLICE_NS, waited_ns / max(1, sum(sample.preempted for sample in samples)))
     fastest_ns = min(sample.elapsed_ns for sample in samples)
     calm = [sample for sample in samples if not sample.is_disturbed(slice_ns, fastest_ns)]
     if calm_only and foreign and len(calm) >= MIN_SAMPLES:
@@ -253,24 +252,10 @@ def sample(
             backlog.drain()
         if turns is not None:
             return turns.timing(loop, budget_ns, off_ns, backlog, least_ns)
-        return _least_disturbed(lambda: _samples(loop, budget_ns, off_ns, backlog, least_ns))
-
-
-def _samples(
-    loop: Loop, budget_ns: int, off_ns: float, backlog: Backlog, least_ns: int
-) -> tuple[Timing, int]:
-    loops, elapsed = calibrate(loop, least_ns, backlog)
-    count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
-    is_contended, longest_wait = watch_other_programs(), watch_waits()
-    # Other threads may touch the memory later: page faults of the drain count too.
-    samples = [take(lambda: loop(loops), backlog.drain) for _ in range(count)]
-    # ...but a wait for a processor during the drain is no part of a sample.
-    waited = 0 if backlog.calls else longest_wait()
-    timing = join_samples(
-        samples, loops, loops + backlog.calls, off_ns, is_contended(), waited, calm_only=True
-    )
-    short = _too_short(samples, least_ns) and 2 * loops <= backlog.most_loops
-    return timing, short + timing.is_disturbed
+        timings = _least_disturbed(
+            lambda: _samples({"": loop}, budget_ns, off_ns, backlog, least_ns)
+        )
+        return timings[""]
 
 
 LONG_TURN_NS = 500_000_000
@@ -289,25 +274,35 @@ def sample_in_turn(loops: Mapping[str, Loop], budget_ns: int, off_ns: float) -> 
         once = {name: loop(1) for name, loop in loops.items()}
         if max(once.values()) >= LONG_TURN_NS:
             return {name: Timing(1, [float(ns)]) for name, ns in once.items()}
-        return _least_disturbed(lambda: _samples_in_turn(loops, budget_ns, off_ns))
+        return _least_disturbed(lambda: _samples(loops, budget_ns, off_ns))
 
 
-def _samples_in_turn(
-    loops: Mapping[str, Loop], budget_ns: int, off_ns: float
+def _samples(
+    loops: Mapping[str, Loop],
+    budget_ns: int,
+    off_ns: float,
+    backlog: Backlog = NO_BACKLOG,
+    least_ns: int = MIN_SAMPLE_NS,
 ) -> tuple[dict[str, Timing], int]:
-    calibrated = {name: calibrate(loop) for name, loop in loops.items()}
+    """Return the timings, and how many of them are too short or disturbed."""
+    calibrated = {name: calibrate(loop, least_ns, backlog) for name, loop in loops.items()}
     elapsed = sum(elapsed for _, elapsed in calibrated.values())
     count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns * len(loops) // max(elapsed, 1)))
     samples: dict[str, list[Sample]] = {name: [] for name in loops}
-    is_contended = watch_other_programs()
+    is_contended, longest_wait = watch_other_programs(), watch_waits()
     for name in list(loops) * count:
-        samples[name].append(take(partial(loops[name], calibrated[name][0])))
-    foreign = is_contended()
-    timings = {
-        name: join_samples(times, calibrated[name][0], off_ns=off_ns, foreign=foreign)
-        for name, times in samples.items()
-    }
-    short = sum(map(_too_short, samples.values()))
+        # Other threads may touch the memory later: page faults of the drain count too.
+        samples[name].append(take(partial(loops[name], calibrated[name][0]), backlog.drain))
+    # ...but a wait for a processor during the drain is no part of a sample.
+    waited_ns = 0 if backlog.calls else longest_wait()
+    preempted = sum(sample.preempted for times in samples.values() for sample in times)
+    slice_ns, foreign = max(SLICE_NS, waited_ns / max(1, preempted)), is_contended()
+    timings, short = dict[str, Timing](), 0
+    for name, times in samples.items():
+        calls = calibrated[name][0]
+        every = calls + backlog.calls
+        timings[name] = join_samples(times, calls, every, off_ns, foreign, slice_ns, calm_only=True)
+        short += _too_short(times, least_ns) and 2 * calls <= backlog.most_loops
     return timings, short + sum(timing.is_disturbed for timing in timings.values())
 
 
@@ -322,13 +317,14 @@ def _least_disturbed(measure: Callable[[], tuple[Found, int]]) -> Found:
     Threads that wait for a processor can make the first calls take a thousand times as long.
     """
     begin = time.perf_counter_ns()
-    tries: list[tuple[int, int, Found]] = []
-    while not tries or (len(tries) < TRIES and time.perf_counter_ns() - begin < LAST_TRY_NS):
-        found, faults = measure()
-        if not faults:
-            return found
-        tries.append((faults, -len(tries), found))
-    return min(tries, key=lambda attempt: attempt[:2])[2]
+    found, least = measure()
+    for _ in range(TRIES - 1):
+        if not least or time.perf_counter_ns() - begin >= LAST_TRY_NS:
+            break
+        again, faults = measure()
+        if faults <= least:
+            found, least = again, faults
+    return found
 
 
 _loop_cost: list[float] = []

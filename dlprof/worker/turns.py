@@ -2,10 +2,8 @@
 
 Each processor of a virtual machine is slow for stretches of tens of ms to seconds, at its own
 times. Two samples in a row on one processor meet the same stretch, so their ratio tells the two
-processes apart. A process asks its parent before each sample.
-
-Two more things would set equal processes apart: threads that share the work must not share one
-processor, and copies must begin at the same place in a page (:func:`place_next_block`).
+processes apart. Threads that share the work must not share one processor, and copies must begin at
+the same place in a page (:func:`place_next_block`).
 """
 
 from __future__ import annotations
@@ -30,9 +28,8 @@ TURN_NS = 500_000
 """A sample lasts at least this long: the clock is under 0.03 % of it, and stretches are longer."""
 FEW_CALLS = 10
 FEW_CALLS_NS = 2_000_000
-"""A sample of fewer calls lasts longer. Copies of 4 MiB, four in half a millisecond, meet caches
-that the other process filled: ratios of equal processes then varied by 10 to 30 %, and by 3 % in
-samples of 2 ms."""
+"""A sample of fewer calls lasts longer: copies of 4 MiB meet caches that the other process filled.
+Ratios of equal processes varied by 10 to 30 % in half a millisecond, and by 3 % in 2 ms."""
 MOST_TURNS = 80
 LEAST_TURNS = 20
 OVERRUN = 4
@@ -40,16 +37,14 @@ OVERRUN = 4
 varied by 7 % within a round."""
 FASTEST_CALLS, LONGEST_LOOK_NS = 20, 200_000_000
 PIECE_NS, LEAST_PIECES, LONGEST_TURN_NS = 50_000, 5, 100_000_000
-"""Calls of several threads are timed in pieces, and their median stands for the sample. One call in
-which a thread has no processor takes 1 to 10 ms instead of 55 us. It made the mean of 64 calls 120
-us, and the median stays 55 us. After a long turn, a few pieces are enough."""
+"""Calls of several threads are timed in pieces, and their median stands for the sample. A call in
+which a thread has no processor takes 1 to 10 ms instead of 55 us."""
 WARM_SHARE = 4
 """One call in four is made unmeasured before a sample, since the caches hold the other process's
 data."""
 NOTABLE_NS, NOTABLE = 100_000, 0.01
 """Other threads have a part in the work from this time on, and from this share of the calling
-thread's time. The share is small because on a busy machine a thread spins while it waits for
-another: its own time then is many times the work."""
+thread's time: on a busy machine that one spins while it waits, many times as long as the work."""
 LOOK_S, MOST_LOOKS, ASLEEP = 0.001, 40, 0.2
 """Interval and number of the looks at sleeping threads, and the share of the time that they may use
 then."""
@@ -59,11 +54,8 @@ PAGE_BYTES = 4096
 LEAST_BYTES = 64 << 10
 """Smaller blocks come from lists of blocks of their size."""
 LEAST_CHUNK_BYTES, HEADER_BYTES = 32, 8
-"""In glibc's malloc, a block and the 8 bytes before it fill a chunk of 32 bytes or more. The block
-begins at a multiple of 16."""
+"""In glibc's malloc, a block and the 8 bytes before it fill a chunk of 32 bytes or more."""
 TRIES = 16
-"""A block comes from the smallest free chunk that holds it. Two tries were enough where it was
-measured."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from builders import make_subject
 from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec, Import, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.torch import Torch
-from dlprof.worker import memory
 from dlprof.worker.instruments import values
 from dlprof.worker.instruments.values import unequal
 from dlprof.worker.subject import OneArray
@@ -165,14 +164,6 @@ NAN, ZERO = "numpy.full((4, 8), numpy.nan, 'float32')", "-numpy.zeros((4, 8), 'f
 def test_values_are_compared_by_their_bits(expression, code, different):
     found = measured(code, producer=Made(expression))["evidence"]["changed"]
     assert found.get("values", {"different": 0})["different"] == different
-
-
-def test_one_wrong_value_is_found_in_its_part_if_memory_is_short(monkeypatch):
-    spec = ArraySpec((3, 4), "float64")
-    monkeypatch.setattr(values, "PART_BYTES", 1)
-    monkeypatch.setattr(memory, "fits", lambda needed: needed <= spec.size_bytes)
-    code = "numpy.where({x} == {x}[2, 1], -1, {x})"
-    assert changed(code, spec)["values"] == {"different": 1, "of": 12}
 
 
 class TestFurtherLooks:

@@ -2,12 +2,9 @@
 
 The same small array is made at a multiple of 64 bytes (layout ``aligned``) and one element into a
 larger array (``sliced``). Each is converted, and :mod:`~dlprof.worker.instruments.ownership` looks
-at the result. JAX, for one, takes host memory as it is only from a multiple of 64 bytes on
-(jax#30228).
+at the result (jax#30228). An array of the case may begin anywhere.
 
 Verdicts: ``dependent``, ``independent``, ``unknown``.
-
-It makes its own arrays: an array of the case may begin anywhere, and some imports would refuse it.
 """
 
 from __future__ import annotations

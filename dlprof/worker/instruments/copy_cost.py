@@ -1,9 +1,7 @@
 """Copy cost: what does it cost at best to copy as many bytes on this machine?
 
 A memcpy of the array's size between two touched buffers in the same process, or on the device.
-The answer: ``size_bytes`` of the array; and ``memcpy_gb_per_s`` (1e9 bytes per second) of the
-memcpy, unless the array is empty. Bytes are counted once, not as read plus written. A copy into
-fresh memory also pays for page faults, which the timers count.
+Bytes are counted once, not as read plus written: ``memcpy_gb_per_s`` (1e9 bytes per second).
 
 No copy of all bytes is much faster than ``least_ns``. On the host it is the fastest memcpy of one
 processor's part if all of them copy. Such a part may lie in a cache that is too small for the whole

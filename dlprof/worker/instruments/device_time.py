@@ -1,14 +1,11 @@
 """Device time: for how long does the device work on a conversion, in the consumer's stream?
 
-Two CUDA events stand around the call, behind a spin kernel that still runs when the second event
-has been queued. So the device finds the start event, the conversion's work and the end event in a
-row, without launch gaps. The cost of two events with nothing between them is subtracted. A view
-then takes 0 within ``resolution_ns``. Proof: the start event has not been passed when the end event
-has been queued. Else the sample is dropped and the spin made longer.
+Two CUDA events stand around the call, behind a spin kernel, so that there are no launch gaps. The
+cost of two events with nothing between them is subtracted. A view then takes 0 within
+``resolution_ns``. Proof: the start event has not been passed when the end event has been queued.
 
 Verdicts: ``ok``, ``unknown`` (the consumer's stream is not known, the call waits on the stream, or
-the host is too slow). Times are taken with warm and with cold L2 cache. Work on other streams is
-not seen.
+the host is too slow). Times are taken with warm and with cold L2 cache.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Handshake: what does the consumer ask of the producer, and what does it get?
 
-A recording proxy stands for the source. It has the methods of the export's protocol and no others,
-and passes each call on. The answer is a list of events: ``call`` with ``arguments`` and
-``outcome``, and the fields of a ``capsule``, read without consuming it. The last event is
-``import``. Only the Python protocol is seen: the C exchange API (DLPack 1.3) looks at the
-producer's type, and no proxy can have the buffer protocol.
+A recording proxy stands for the source. It has the methods of the export's protocol and no others.
+The answer is a list of events: ``call`` with ``arguments`` and ``outcome``, and the fields of a
+``capsule``, read without consuming it. The last event is ``import``. The C exchange API (DLPack
+1.3) looks at the producer's type, and no proxy can have the buffer protocol.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
 from dlprof.worker.subject import Subject
 
-LONGEST = 500
 VERSION = (1, 3)
 """The newest version of DLPack that is known here."""
 LAST_LEGACY, FIRST_VERSIONED = (0, 8), (1, 0)
@@ -54,7 +52,7 @@ def measure(subject: Subject, requests: list[Request] | None = None) -> list[dic
     names = {**subject.namespace, "_proxy": proxy(subject.source, protocol, events, requests)}
     code = written(subject.import_.code, "_proxy", subject.spec.dtype, subject.spec.shape)
     result = attempt(compile_call(code, names))
-    outcome = _words(result.error) if isinstance(result, Refusal) else "returned"
+    outcome = words(result.error) if isinstance(result, Refusal) else "returned"
     events.append({"call": "import", "outcome": outcome})
     return events
 
@@ -62,10 +60,8 @@ def measure(subject: Subject, requests: list[Request] | None = None) -> list[dic
 def measure_refusal(subject: Subject) -> list[dict[str, Any]]:
     """Return the events of a refused conversion, and experiments that change one thing.
 
-    If the export gives a versioned capsule without being asked for one, the import gets a legacy
-    one. If the producer refused the consumer's last request, requests that differ from it in one
-    thing follow, until one is answered. Empty for other protocols, and if the proxy is taken for an
-    array that the protocol does not describe in full: a consumer may refuse it for that.
+    Empty for other protocols, and if the proxy is taken for an array that the protocol does not
+    describe in full: a consumer may refuse it for that.
     """
     protocol = subject.export.protocol
     if subject.is_one_array:
@@ -157,7 +153,7 @@ def _record(events: list[dict[str, Any]], name: str, arguments: dict[str, Any], 
     try:
         answer = call()
     except BaseException as refusal:
-        event["outcome"] = _words(refusal)
+        event["outcome"] = words(refusal)
         raise
     event["outcome"] = "returned"
     contents = capsule.read(answer)
@@ -167,17 +163,12 @@ def _record(events: list[dict[str, Any]], name: str, arguments: dict[str, Any], 
 
 
 def _capsule_event(subject: Subject) -> dict[str, Any]:
-    code = written(subject.export.code, "x", subject.spec.dtype, subject.spec.shape)
-    handed = compile_call(code, subject.namespace)()
+    handed = compile_call(subject.export_code, subject.namespace)()
     contents = capsule.read(handed)
     event: dict[str, Any] = {"call": "export", "outcome": type(handed).__name__}
     if contents is not None:
         event["capsule"] = asdict(contents)
     return event
-
-
-def _words(error: BaseException) -> str:
-    return words(error)[:LONGEST]
 
 
 def _arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

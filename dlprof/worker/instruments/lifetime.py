@@ -1,14 +1,12 @@
 """Lifetime: does the result outlive its source, and does everything go when it is dropped?
 
-The source and every intermediate are dropped while the result lives. Their memory is used again
-for other values, and the result is read once more. Proof of a dangling result: its values changed,
-reading it raised an exception, or the process died of it. Several sizes are tried. The other
-way round, one of two results is dropped while the other and their source live, which must keep
-their values. It is dropped by ``del``, in another thread, and by the consumer's own hand.
+The source and every intermediate are dropped while the result lives, and their memory is used
+again. Proof of a dangling result: its values changed, reading it raised an exception, or the
+process died of it. The other way round, one of two results is dropped, by ``del``, in another
+thread, and by the consumer's own hand: the other and their source must keep their values.
 
-Then the conversion is repeated and its results dropped: steady growth is retained memory, see
-:mod:`dlprof.worker.growth`. If nothing stays of one source, each call gets a new one: a framework
-may keep something of each array that it sees for the first time.
+Then the conversion is repeated and its results dropped (:mod:`dlprof.worker.growth`), with one
+source and with a new one for each call: a framework may keep something of each array.
 
 A brief look drops at one size and repeats nothing: each process of a run takes one.
 
@@ -44,9 +42,9 @@ from dlprof.worker.growth import (
     measure_growth,
     measure_new_sources,
 )
+from dlprof.worker.queued_work import OWN_STREAMS, moved_sides
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.reuse import is_reused
-from dlprof.worker.source_text import execute
+from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import Subject
 
 CHURN = 4
@@ -76,6 +74,7 @@ thread = threading.Thread(target=held.clear)
 thread.start()
 thread.join()"""
 }
+SPIN_NS, LIMIT_NS = 50_000_000, 2_000_000_000
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
 
@@ -120,7 +119,8 @@ def _repetition(
 ) -> dict[str, Any]:
     """Return the verdict, with evidence of what stays behind."""
     reply.stage("lifetime reuse")
-    evidence["reused"] = _is_reused(trial, gpu)
+    reused = attempt(lambda: gpu and _is_reused(trial, gpu))
+    evidence["reused"] = None if isinstance(reused, Refusal) else reused
     reply.stage("lifetime repetition")
     meters, is_uncounted = choose_meters(subject)
     growth, grown = _growth(subject, trial, meters)
@@ -136,12 +136,49 @@ def _repetition(
     return verdict("safe", evidence)
 
 
-def _is_reused(subject: Subject, gpu: Gpu | None) -> bool | None:
+def _is_reused(subject: Subject, gpu: Gpu) -> bool | None:
+    """Whether memory of a dropped view holds other values while a stream still reads the view.
+
+    None if that is not known. The consumer copies the view on a stream of its own, behind a spin.
+    View and source are dropped at once, and the producer makes arrays with other values. On a
+    simulated device the copy stands behind the gate, so that the speed of the host does not matter.
+    """
+    producer, name = subject.producer, subject.spec.dtype
     stays = (subject.spec.device, subject.result_device) == ("cuda", "cuda")
-    if gpu is None or not stays or subject.is_one_array:
+    # A probe has this text if its copies are queued on its own stream.
+    text = subject.consumer.idioms("cuda", name).get("copy")
+    side = moved_sides(subject, gpu).get(OWN_STREAMS, (None, None))[1] if stays else None
+    if text is None or side is None or side.stream is None or producer.name == side.probe.name:
         return None
-    found = attempt(partial(is_reused, subject, gpu))
-    return None if isinstance(found, Refusal) else found
+    copy = compile_call(text.replace("{x}", "_z"), subject.namespace, "_z")
+    source = subject.make_another()
+    address, expected = producer.pointer(source), producer.to_numpy(source)
+    done = gpu.event()
+    with side.at_home():
+        result = subject.converter(source)()
+        if address is None or side.probe.pointer(result) != address:
+            return None
+        copy(result)  # leaves its memory in the pool: a new one might wait for the device
+        gpu.synchronize(side.stream)
+        if gpu.is_simulated:
+            gpu.close_gate(LIMIT_NS)
+        gpu.spin(side.stream, SPIN_NS)
+        copied = copy(result)
+        gpu.record(done, side.stream)
+        del result
+    del source
+    gc.collect()
+    others = _churn(subject, gpu, address)
+    is_late = gpu.is_done(done)
+    if gpu.is_simulated:
+        gpu.open_gate()
+    with side.at_home():
+        gpu.synchronize(side.stream)
+        values = side.probe.to_numpy(copied)
+    del others
+    if values.tobytes() != expected.tobytes():
+        return True
+    return None if is_late else False
 
 
 def _drops(subject: Subject, gpu: Gpu | None, reply: Reply, way: dict[str, str]) -> dict[str, Any]:
@@ -171,8 +208,10 @@ def _drops(subject: Subject, gpu: Gpu | None, reply: Reply, way: dict[str, str])
         return {name: value for name, value in evidence.items() if name not in way}
     # Its memory may be free already, and must not be freed once more.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
-    if evidence.get("other_after_drop", SAME) != SAME and not _keeps_values(subject, gpu):
-        return verdict("unknown", evidence | subject.array_evidence(), CHANGES_ANYWAY)
+    if evidence.get("other_after_drop", SAME) != SAME:
+        control = _without_source(subject, gpu, reply, keeps_source=True)
+        if control["changed_after_drop"] is not False:
+            return verdict("unknown", evidence | subject.array_evidence(), CHANGES_ANYWAY)
     return verdict("dangling", evidence | subject.array_evidence())
 
 
@@ -222,18 +261,6 @@ def _state(read: Callable[[], bytes], before: bytes) -> str:
     if isinstance(now, Refusal):
         return words(now.error)
     return SAME if now == before else CHANGED
-
-
-def _keeps_values(subject: Subject, gpu: Gpu | None) -> bool:
-    """Whether a result keeps its values while nothing is dropped: the control."""
-    source = subject.make_another()
-    result = subject.converter(source)()
-    subject.wait_for(result)
-    before = subject.consumer.to_numpy(result).tobytes()
-    blocks = _churn(subject, gpu, None)
-    after = subject.consumer.to_numpy(result).tobytes()
-    del blocks
-    return bool(before == after)
 
 
 def _without_source(

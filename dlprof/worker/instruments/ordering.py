@@ -1,22 +1,14 @@
 """Ordering: does the conversion wait for work that is queued on its source?
 
-An idle queue hides a wait. So work of three lengths is queued on the producer, the array that
-depends on it is converted, and the host's time is compared with the length of the queue. Proof of
-a wait: the host's time grows with the queue (slope near 1). Else the time until the consumer has
-the result decides. If that grows, the device orders the work; if not, nothing does, and a wrong
-value read through the consumer proves the race.
+Work of three lengths is queued on the producer, and the array that depends on it is converted.
+Proof of a wait: the host's time grows with the queue (slope near 1). Else the time until the
+consumer has the result decides. If that grows, the device orders the work; if not, nothing does. A
+wrong value, read through the consumer, proves a race whatever the times say. ``waits`` then tells a
+wait of the host: a call may read its source at once and wait afterwards.
 
-- A wait for unrelated work on another stream is a wait for the whole device. If no unrelated work
-  can be queued, ``host-sync`` stands for both.
-- Values are read whatever the times say: a call may read its source at once and wait afterwards.
-  A wrong value makes the verdict ``unordered``, and ``waits`` tells a wait of the host. The read
-  needs a conversion of its own. A view shows its race only before the queue's end, and the read
-  would be in the time.
-- A conversion counts only if its queue had not run dry. If the call's own work on the host takes
-  longer than the queue, the queue is made longer.
-- On a device all of it is done on the default streams, with producer and consumer on a non-blocking
-  stream each, and with one of them on such a stream. The driver orders default streams by itself.
-  The worst run counts. A run in which the conversion raises does not.
+A conversion counts only if its queue had not run dry. A wait for unrelated work on another stream
+is a wait for the whole device. On a device the default streams come first, then non-blocking
+streams of producer, of consumer and of both. The worst run counts.
 
 Verdicts: ``stream-ordered``, ``host-sync``, ``device-sync``, ``unordered``, ``unknown``, and
 ``synchronous`` (the producer queues nothing).

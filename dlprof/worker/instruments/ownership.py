@@ -1,12 +1,9 @@
 """Ownership: does the result share the source's memory, or own a copy?
 
-Proof: a view shows a later write, a copy does not. Both directions are tried: one bit is flipped at
-the array's address and put back, since frameworks refuse to write immutable arrays and memory does
-not. Without an address the framework's own in-place write is used. The second proof is the same
-address. If the addresses differ and are near, the result may be a view that begins elsewhere in
-the memory (backwards, or at an offset). Then all elements are watched, not the first alone.
-
-Shared and read-only mappings are not written.
+Proof: a view shows a later write, a copy does not. In both directions one bit is flipped at the
+array's address and put back. Without an address the framework's own in-place write is used. If the
+addresses differ and are near, the result may begin elsewhere in the memory of the source. Then all
+elements are watched, not the first alone. Shared and read-only mappings are not written.
 
 Verdicts: ``view``, ``copy``, ``unknown``.
 """

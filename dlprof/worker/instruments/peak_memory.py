@@ -1,19 +1,16 @@
 """Peak memory: how many arrays does one conversion need at its peak, beyond its source?
 
-The kernel's high-water mark tells: a view adds no array, a copy one, a copy of a copy two if both
-exist at once. The array has a size of its own: larger than what glibc's malloc keeps when it is
-freed (``M_MMAP_THRESHOLD`` grows to 32 MiB), and large enough among a process's other pages.
+The kernel's high-water mark tells: ``VmHWM`` is the largest resident set since
+``/proc/self/clear_refs`` was written (proc_pid_clear_refs(5)). Memory that a framework kept from an
+earlier call does not show, so freed memory is returned to the kernel before.
 
 Verdicts: ``ok``, ``unknown`` (for small arrays, with a device, and if the mark cannot be reset).
-
-The mark is ``VmHWM``: the largest resident set since ``/proc/self/clear_refs`` was written, see
-``proc_pid_clear_refs(5)``. It does not see memory that a framework kept from an earlier call and
-uses again, so freed memory is returned to the kernel before.
 """
 
 from __future__ import annotations
 
 import gc
+import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,8 +26,7 @@ QUIET_LOOKS, MOST_LOOKS = 3, 100
 SIZE_BYTES = 40 << 20
 LEAST_BYTES = 4 << 20
 """Other pages of the process would hide a smaller array of a user's own."""
-PLAIN_ARRAYS = 0.05
-"""This near to one array a single look is enough. No array may be a copy that was hidden."""
+LOOKS = 2
 NOTABLE_ARRAYS = 1.5
 """From here on it is more than a copy, and the evidence says how the array was made."""
 
@@ -45,9 +41,8 @@ def measure(subject: Subject) -> dict[str, Any]:
     memory.check_room(trial.spec)
     convert = trial.converter(trial.make_another())
     try:
-        arrays = _peak_bytes(trial, convert) / size
-        if abs(arrays - 1) > PLAIN_ARRAYS:
-            arrays = (arrays + _peak_bytes(trial, convert) / size) / 2
+        # No array may be a copy that was hidden.
+        arrays = statistics.fmean(_peak_bytes(trial, convert) for _ in range(LOOKS)) / size
     except OSError as error:
         return unknown(f"the high-water mark cannot be read or reset: {error.strerror}")
     evidence: dict[str, Any] = {"arrays": arrays, "size_bytes": size}

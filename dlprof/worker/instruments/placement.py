@@ -1,16 +1,13 @@
 """Placement: what does the conversion cost in the loop that uses it?
 
-A loop uses a conversion's result in one operation of the consumer, and waits for it. The conversion
-stands in the loop (``in-loop``), before the loop (``hoisted``), or is left to the consumer, whose
-operation gets the foreign array itself (``implicit``). The loops are sampled in turn in one
-process, so that their difference is the conversion.
-
-On a simulated device the loop does not wait. So the difference is the host's time alone: the time
-of a kernel means nothing there.
+A loop uses a conversion's result in one operation of the consumer, and waits for it, unless the
+device is simulated. The conversion stands in the loop (``in-loop``), before the loop (``hoisted``),
+or is left to the consumer, whose operation gets the foreign array itself (``implicit``). The loops
+are sampled in turn in one process, so that their difference is the conversion.
 
 The answer: ``use`` (the operation, None if there is none), ``times`` by placement (timings as in
-:mod:`~dlprof.worker.instruments.times`, in ns per iteration), and ``refused`` (why a placement has
-no time). It cannot tell if the probe has no operation, or if the call leaves no array behind.
+:mod:`~dlprof.worker.instruments.times`, in ns per iteration), and ``refused`` (the reason of a
+placement without a time).
 """
 
 from __future__ import annotations

@@ -8,11 +8,9 @@ those of another process, and are not counted.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from dlprof.probes.base import BITS, DTYPES, ArraySpec, Import, Unsupported, numbers
@@ -26,7 +24,6 @@ from dlprof.worker.program import Program, ProgramProbe
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.turns import Turns
 
-WITH_VERDICT = ("values", "ownership", "lifetime")
 PART_ELEMENTS = 1 << 22
 """Values are written and compared in parts of this many elements at most."""
 CONTROL_CALLS = 20
@@ -102,11 +99,7 @@ def measure(
     if "first_call" in names:
         reply.part("first_call", {"ns": first, "cases_before": cases_before})
 
-    def take(name: str, instrument: Any) -> Any:
-        if name not in names:
-            return None
-        return reply.take(name, instrument, name in WITH_VERDICT)
-
+    take = reply.take
     take("host_time", lambda: _host_time(conversion, request, reply))
     take("values", lambda: _values(conversion))
     owned = take("ownership", lambda: _ownership(conversion))
@@ -179,7 +172,7 @@ def _lifetime(conversion: Conversion) -> dict[str, Any]:
     growth = measure_growth(
         lambda: trial.program.time(trial.path, 1),
         trial,
-        [lambda: _resident_bytes(trial.program.pid)],
+        [lambda: memory.resident_bytes(trial.program.pid)],
         trial.spec.size_bytes,
     )
     # The rest is growth of this process.
@@ -210,11 +203,6 @@ def _without_source(trial: Conversion) -> dict[str, Any]:
     if isinstance(different, Refusal):  # the system has the memory back
         return {"changed_after_drop": None, "error_after_drop": different.reason}
     return {"changed_after_drop": different > 0}
-
-
-def _resident_bytes(pid: int) -> int:
-    pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _parts(spec: ArraySpec) -> Iterator[tuple[int, Any]]:

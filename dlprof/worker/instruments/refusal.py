@@ -2,27 +2,25 @@
 
 A refused conversion is repeated, with a new source each time. What grows is judged as
 :mod:`dlprof.worker.growth` does. A process tries each wording once per path, and at most three
-errors of one class. If the export alone raises the error, its paths share one try. Refusals that
-take long, such as a compiler's, are not repeated.
+errors of one class. If the export alone raises the error, its paths share one try.
 
 A producer whose conversion works is asked by ``__dlpack__`` for another device, with ``copy=False``
-and with ``copy=None``. If the first is refused in other words than the second, ``copy=False`` is
-the cause.
+and with ``copy=None``. If the first is refused in other words, ``copy=False`` is the cause.
 
-A plain array that the path converted before is converted again after the refusals. If that fails,
-or gives other values, the refusals broke something.
+A plain array that the path converted before is converted again. If that fails, or gives other
+values, the refusals broke something.
 
 Verdicts: ``clean``, ``retained``, ``broken``, ``unknown``. The evidence has the error's classes.
 """
 
 from __future__ import annotations
 
-import time
+import timeit
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dlprof.probes.base import ArraySpec, Unsupported, written
+from dlprof.probes.base import ArraySpec, Unsupported
 from dlprof.protocol.messages import OTHER_VALUES, SAME_ERROR, verdict, words
 from dlprof.worker import growth
 from dlprof.worker.instruments import values
@@ -114,11 +112,9 @@ def _path(subject: Subject) -> tuple[str, ...]:
 
 def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
     """Return the names of the export, if it alone raises such an error, else of the path."""
-    spec, export = subject.spec, (subject.producer.name, subject.export.name)
-    code = written(subject.export.code, "x", spec.dtype, spec.shape)
-    alone = attempt(compile_call(code, subject.namespace))
+    alone = attempt(compile_call(subject.export_code, subject.namespace))
     if isinstance(alone, Refusal) and type(alone.error) is type(error):
-        return export
+        return subject.producer.name, subject.export.name
     return _path(subject)
 
 
@@ -127,13 +123,9 @@ def _growth(subject: Subject) -> dict[str, Any]:
     trial = subject.of_bytes(growth.NEW_SOURCE_BYTES)
     meters, is_uncounted = growth.choose_meters(subject)
     convert = trial.converter(trial.make_another())
-    times_s = []
-    for _ in range(2):  # the processor may have been taken away
-        began = time.perf_counter()
-        _refused(convert)
-        times_s.append(time.perf_counter() - began)
-    if 2 * growth.FEW * min(times_s) > MOST_S:  # two runs, the first to warm up
-        raise Unsupported(f"a refusal takes {1e3 * min(times_s):.0f} ms: too long to repeat")
+    call_s = min(timeit.repeat(partial(_refused, convert), number=1, repeat=2))
+    if 2 * growth.FEW * call_s > MOST_S:  # two runs, the first to warm up
+        raise Unsupported(f"a refusal takes {1e3 * call_s:.0f} ms: too long to repeat")
     found = growth.measure_new_sources(trial, meters, _refused)
     if is_uncounted and not found:
         raise Unsupported("neither framework says how much of the device's memory it uses")

@@ -2,8 +2,7 @@
 
 The texts of ``Probe.settings`` of both frameworks and of an imported NumPy, and
 :data:`PROCESS_SETTINGS`, are evaluated before and after the first conversion of an array, even if
-it is refused, and around the timed ones. Values are compared as text. A setting that only the call
-makes unreadable has changed.
+it is refused, and around the timed ones. Values are compared as text.
 
 The sticky flags of floating-point exceptions are no setting: any computation raises them. Nor are
 warning filters, which any import may add.
@@ -45,8 +44,7 @@ PROCESS_SETTINGS = {
     "default socket timeout": "socket.getdefaulttimeout()",
     "hooks": "(sys.excepthook, sys.displayhook, sys.unraisablehook, threading.excepthook)",
 }
-"""By name: an expression of Python's standard library. Half of the smallest normal number is zero
-if the processor flushes denormals, and so is a product of a denormal if it takes these for zero."""
+"""By name: an expression of Python's standard library."""
 IMPORTS = "import gc, locale, os, random, resource, signal, socket, sys, threading"
 NUMPY = NumPy()
 """Most libraries convert with its help, and share its settings."""

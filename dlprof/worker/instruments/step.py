@@ -25,7 +25,6 @@ from dlprof.worker.loading import WorkerState, find_way, read_spec
 from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.source_text import execute
 
-WITH_VERDICT = ("values", "reuse")
 OTHER_SEED = 1
 DROP = "del y"
 
@@ -34,8 +33,7 @@ DROP = "del y"
 class Step:
     """A strategy with its buffers made, for the input ``x`` of ``namespace``.
 
-    ``namespace`` also holds the model, and ``output``: the first output for ``x``, in memory of its
-    own.
+    ``namespace`` also holds the model, and ``output``: the first output for ``x``.
     """
 
     steps: Steps
@@ -167,8 +165,7 @@ def measure(state: WorkerState, request: dict[str, Any], reply: Reply) -> tuple[
 
     def run() -> None:
         for name, instrument in instruments.items():
-            if name in request["instruments"]:
-                reply.take(name, instrument, name in WITH_VERDICT)
+            reply.take(name, instrument)
 
     trouble = gpu_state.watch(run, None if spec.device == "cpu" else open_gpu())
     if trouble:
@@ -212,9 +209,8 @@ def ready_time(step: Step, budget_ns: int) -> dict[str, Any] | None:
 def versus(step: Step, budget_ns: int) -> dict[str, Any]:
     """Compare a strategy with an output that is allocated at each call.
 
-    Both are sampled in turn in one process: alone (``step``, ``fresh``), and in a pipeline whose
-    consumer reads every value before the next step starts (``reading``, ``fresh_reading``). Work
-    outside the device shows there. ``fresh`` has ``reading`` alone.
+    Both run alone (``step``, ``fresh``), and in a pipeline whose consumer reads every value before
+    the next step starts (``reading``, ``fresh_reading``). ``fresh`` has ``reading`` alone.
     """
     loops = {"reading": step.loop(step.reading)}
     if step.strategy.name != FRESH:
@@ -257,9 +253,8 @@ def reuse(step: Step) -> dict[str, Any]:
 def shape_change(step: Step, budget_ns: int) -> dict[str, Any]:
     """Time calls whose input has another shape than the call before.
 
-    The other shape has half the rows, or two rows instead of one. One loop changes the shape at
-    each call and rebuilds the buffers, as a program must (``changing``, two steps). Two others
-    stay at either shape (``steady``, ``other``).
+    One loop changes the shape at each call and rebuilds the buffers, as a program must
+    (``changing``, two steps). Two others stay at either shape (``steady``, ``other``).
     """
     rows, *columns = step.spec.shape or (0,)
     if not rows:

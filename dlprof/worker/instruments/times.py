@@ -1,7 +1,6 @@
 """Times on the host: until the call returns, and until the values are there.
 
-Each answer is a timing of one process: ``loops``, ``samples_ns`` (ns per call, one per sample),
-``page_faults_per_call``, and ``disturbed`` (the share of samples that other programs disturbed).
+Each answer is a :class:`~dlprof.worker.timer.Timing` of one process, in ns per call.
 
 - ``first_call``: ``ns`` of the first conversion of the process, until the values are there;
   ``cases_before`` (cases that the worker served before). The release of the result is not included.

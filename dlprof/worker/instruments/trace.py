@@ -1,9 +1,9 @@
 """Trace: which calls into CUDA waited or copied during the conversion?
 
 CUPTI (``cupti-python``) is a second source, after ``ordering``. The conversion runs behind work
-that is queued on the producer, between two readings of CUPTI's clock. Each call that began in
-between counts. Proof of a wait: CUPTI's own record of one, or a call that took a good part of the
-queue. Of several windows the shortest counts, since a delay of the host only makes them longer.
+that is queued on the producer. Each call that began in between counts. Proof of a wait: CUPTI's own
+record of one, or a call that took a good part of the queue. Of several windows the shortest counts,
+since a delay of the host only makes them longer.
 
 Verdicts: ``traced``, ``no trace`` (with a reason: a missing record must not look like no call).
 
@@ -31,7 +31,6 @@ QUEUE_NS = 20_000_000
 WAITED_NS = 5_000_000
 """A call that takes this long behind a queue of :data:`QUEUE_NS` waits for it."""
 WINDOWS = 3
-MOST_EVENTS = 200
 
 
 class Window(NamedTuple):
@@ -103,8 +102,7 @@ def evidence(records: Sequence[Record], window: Window, *, loaded: bool) -> dict
     ]
     return {
         "waited": sorted({event["name"] for event in events if event["waited"]}),
-        "events": events[:MOST_EVENTS],
-        "events_left_out": max(0, len(events) - MOST_EVENTS),
+        "events": events,
     }
 
 
@@ -174,9 +172,7 @@ class NoTrace(Exception):
 class Recorder:
     """``records`` is complete after :meth:`recording`.
 
-    CUPTI hands over records in a callback, in a buffer that it takes back, so each is turned into
-    a :class:`Record` at once. A process has one subscriber: if another profiler has the slot,
-    nothing is recorded.
+    CUPTI takes back the buffer with the records, so each is turned into a :class:`Record` at once.
     """
 
     def __init__(self) -> None:
@@ -242,8 +238,6 @@ def _answer(call: Callable[..., Any], *arguments: Any) -> Any:
     error = found.error
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("cupti"):
         raise NoTrace(NO_CUPTI) from error
-    if "MULTIPLE_SUBSCRIBERS" in str(error):
-        raise NoTrace("another profiler has CUPTI's only subscriber slot") from error
     raise NoTrace(f"CUPTI says no: {words(error)}") from error
 
 

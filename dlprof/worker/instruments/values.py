@@ -1,19 +1,12 @@
 """Values: did shape, dtype and every value survive, and did the conversion change anything else?
 
-The source holds a pattern that shows wrong strides and truncation
-(:data:`dlprof.probes.base.PATTERNS`). Source and result are read back by their own frameworks and
-compared bit for bit, the result first: a read at once shows whether its values are there.
-A difference that is gone a moment later is ``unfinished``.
+Source and result are read back by their own frameworks and compared bit for bit, the result first:
+a read at once shows whether its values are there. A difference that is gone a moment later is
+``unfinished``.
 
-If they agree, further conversions of new arrays follow, of 64 KiB at most. Nothing is written
-before its results were waited for: a write could tear an unfinished copy.
-
-- The source is compared with what it was before the call.
-- It is converted in another thread: the result must be the same.
-- A first result is held while other values are converted, for buffers that take turns.
-  If it changes and its source does not, a later conversion has overwritten it.
-- An array is converted, written by its own framework, and converted again. If the second result has
-  the old values, it was kept from the first conversion.
+If they agree, further conversions of new arrays of 64 KiB at most follow: in another thread, of
+other values while a first result is held, and of a source that was written meanwhile. Nothing is
+written before its results were waited for: a write could tear an unfinished copy.
 
 A user's own statement may do more than convert. In ``torch.from_numpy(df['a'].to_numpy())[0]`` the
 column is compared with the tensor, and the array in between tells whether it may be written.
@@ -25,7 +18,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -40,9 +33,6 @@ from dlprof.worker.subject import Subject
 
 COPIES = 3
 """Host copies that a comparison needs: source, result, and where they differ."""
-PART_BYTES = 16 << 20
-"""If whole copies do not fit, parts of this size are compared. malloc reuses memory of this size,
-and takes new pages for more."""
 FINISHED_S = 0.25
 """A copy that other threads make has come to its end by then."""
 LARGEST_BYTES = 64 << 10
@@ -71,7 +61,7 @@ def measure(subject: Subject) -> dict[str, Any]:
     found_dtypes = subject.producer.dtype(source), subject.consumer.dtype(result)
     dtypes = [dtype or subject.spec.dtype for dtype in found_dtypes]
     if UNKNOWN in dtypes:
-        return _judge_dtypes(source, result)
+        return unknown("nothing tells the dtype of source or result")
     changed = _compare(subject, source, result, dtypes)
     evidence = {"changed": changed, **_properties(subject, source, result)}
     if read_only:
@@ -141,18 +131,6 @@ def _library(array: Any) -> str:
     return ROOTS.get(root, root)
 
 
-def _judge_dtypes(source: Any, result: Any) -> dict[str, Any]:
-    """Return the verdict by dtypes if dlprof has no name for one of them, as for datetime64."""
-    import numpy
-
-    if not (isinstance(source, numpy.ndarray) and isinstance(result, numpy.ndarray)):
-        return unknown("nothing tells the dtype of source or result")
-    dtypes = [str(side.dtype) for side in (source, result)]
-    if dtypes[0] != dtypes[1]:
-        return verdict("wrong", {"changed": {"dtype": dtypes}})
-    return unknown(f"values of dtype {dtypes[0]} are not compared")
-
-
 def _properties(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
     """Return evidence of source and result other than their values."""
     writable = {
@@ -210,34 +188,19 @@ def _difference(
     dtypes: Sequence[str] | None,
     is_cast: bool = False,
 ) -> dict[str, Any]:
-    different, size = 0, 0
+    memory.check_more(COPIES * subject.spec.size_bytes)
+    after = read_elements(subject.consumer, result, subject.spec)
+    before = read_elements(subject.producer, source, subject.spec)
+    before = before.astype(after.dtype) if is_cast else before
+    if before.size != after.size:
+        raise ValueError(f"{after.size} values of the result were read back")
+    differ = unequal(before, after, dtypes)
     masked: Any = getattr(source, "mask", None)  # the value of a masked element is no data
-    for rows in _parts(subject, result):
-        after = read_elements(subject.consumer, result, subject.spec, rows)
-        before = read_elements(subject.producer, source, subject.spec, rows)
-        before = before.astype(after.dtype) if is_cast else before
-        if before.size != after.size:
-            raise ValueError(f"{after.size} values of the result were read back")
-        differ = unequal(before, after, dtypes)
-        if hasattr(masked, "reshape") and differ.size == masked.size:  # pandas has a method mask
-            differ &= ~masked.reshape(-1)
-        different, size = different + int(differ.sum()), size + before.size
-    if not different:
+    if hasattr(masked, "reshape") and differ.size == masked.size:  # pandas has a method mask
+        differ &= ~masked.reshape(-1)
+    if not differ.any():
         return {}
-    return {"values": {"different": different, "of": size}}
-
-
-def _parts(subject: Subject, result: Any) -> Iterator[tuple[int, int] | None]:
-    """Rows to compare at once; None for all, if their copies fit into memory."""
-    spec = subject.spec
-    if memory.fits(COPIES * spec.size_bytes) or not hasattr(result, "__getitem__"):
-        memory.check_more(COPIES * spec.size_bytes)
-        yield None
-        return
-    rows = spec.shape[0]
-    step = max(1, PART_BYTES * rows // spec.size_bytes)
-    for begin in range(0, rows, step):
-        yield begin, min(begin + step, rows)
+    return {"values": {"different": int(differ.sum()), "of": before.size}}
 
 
 # Elements on the host
@@ -261,22 +224,15 @@ def count_different(before: Any, after: Any) -> dict[str, int]:
     return {"different": count, "of": int(before.size)} if count else {}
 
 
-def read_elements(
-    probe: Probe, array: Any, spec: ArraySpec, rows: tuple[int, int] | None = None
-) -> Any:
-    """Return the elements, or those of some rows, one-dimensional; may be a view of the array."""
+def read_elements(probe: Probe, array: Any, spec: ArraySpec) -> Any:
+    """Return the elements, one-dimensional; may be a view of the array."""
     import numpy
 
+    values = probe.to_numpy(array)
     if probe.dtype(array) is not None:
-        part = array if rows is None else array[slice(*rows)]
-        return numpy.ascontiguousarray(probe.to_numpy(part)).reshape(-1)
-    raw = probe.to_numpy(array)  # plain memory, or Python's numbers
-    if raw.dtype != "uint8":
-        return raw.astype(spec.dtype).reshape(-1)
-    if rows is not None:
-        row_bytes = spec.size_bytes // spec.shape[0]
-        raw = raw[rows[0] * row_bytes : rows[1] * row_bytes]
-    return raw.view(spec.dtype)
+        return numpy.ascontiguousarray(values).reshape(-1)
+    # Plain memory, or Python's numbers.
+    return values.view(spec.dtype) if values.dtype == "uint8" else values.astype(spec.dtype).ravel()
 
 
 def unequal(before: Any, after: Any, dtypes: Sequence[str] | None = None) -> Any:
