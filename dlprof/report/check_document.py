@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dlprof.conformance.check import SEVERITIES, STANDARDS
 from dlprof.measuring.selftest import PlantResult, Selftest
-from dlprof.report.document import Answer, Cell, Column, Document, Lines, Section, Table, Tone
+from dlprof.report.document import Answer, Cell, Column, Document, Section, Table, Tone
 from dlprof.runner.conformance import CRASHED, Found
 from dlprof.runner.session import SIMULATED
 from dlprof.text import json_text
@@ -185,11 +185,9 @@ def _places(selftest: Selftest, simulated: bool) -> Iterator[Section]:
         group = [outcome for outcome in selftest.outcomes if outcome.plant.device == device]
         if group:
             ranked = sorted(group, key=lambda item: not (item.missed or item.false_alarms))
-            texts = tuple(f"{item.plant.name}: {item.reason}" for item in group if item.unmeasured)
-            notes = (Lines(texts),) if texts else ()
             name = "On the simulated device" if simulated and device == "cuda" else heading
             table = Table(PLANT_COLUMNS, tuple(map(_plant_row, ranked)))
-            yield Section(name, (table, *notes), is_first=True)
+            yield Section(name, (table,), is_first=True)
 
 
 def _plant_row(outcome: PlantResult) -> tuple[Cell, ...]:
@@ -198,5 +196,5 @@ def _plant_row(outcome: PlantResult) -> tuple[Cell, ...]:
         verdict = Cell("MISSED", "bad")
     if outcome.unmeasured:
         verdict = Cell("NOT MEASURED", "copy")
-    found = ", ".join(outcome.found) or "nothing"
+    found = (outcome.unmeasured and outcome.reason) or ", ".join(outcome.found) or "nothing"
     return Cell(outcome.plant.name), Cell(outcome.plant.rule or "control"), Cell(found), verdict

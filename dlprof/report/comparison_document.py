@@ -60,8 +60,6 @@ TONES: dict[str, Tone] = {
     BETTER: "better",
 }
 DIRECTIONS = (WORSE_CHANGE, LOST, OTHER, BETTER)
-MOST_COLUMNS = 6
-"""Environments of the first screen: the oldest and the newest."""
 STAR = f"{BY_ADDRESS} The address of the array decides: at others it is a copy, or refused."
 
 CaseTime = tuple[Compared, Time | None]
@@ -80,12 +78,9 @@ def comparison_document(
         tables.append(_changes_table(comparison, codes))
     if times:
         more = f"All {counted(len(comparison.times), 'time')}"
-        in_turns = bool(comparison.method) or is_one_gate(comparison.base, comparison.head)
-        first = _times_table(telling, codes, in_turns=in_turns)
+        first, whole = (_times_table(comparison, codes, part) for part in (telling, times))
         tables.append(replace(first, more=more, is_summary=True))
-        sections.append(
-            Section("All times", (_times_table(times, codes, has_reasons=True, in_turns=in_turns),))
-        )
+        sections.append(Section("All times", (whole,)))
     # How many rounds a gate took, and why it stopped, is a mark of the first screen.
     lines = [Lines(comparison.method[1:])] if comparison.method[1:] else []
     sections.append(Section("How it was measured", (_method(comparison, names), *lines)))
@@ -96,16 +91,12 @@ def comparison_document(
         title="BASE and HEAD",
         context=_differences(comparison, "version"),
         scope=_joined(shared, counted(len(comparison.cases)) if several else ""),
-        notices=tuple(filter(None, [_simulated(comparison), *loads])),
+        notices=tuple(filter(None, [SIMULATED if comparison.base.simulated else "", *loads])),
         answers=comparison_answers(comparison),
         tables=tuple(tables),
         marks=comparison.method[:1],
         sections=tuple(sections),
     )
-
-
-def _simulated(comparison: Comparison) -> str:
-    return SIMULATED if comparison.base.simulated else ""
 
 
 def as_json(comparison: Comparison, code: int) -> str:
@@ -313,31 +304,20 @@ def _badness(entry: CaseTime) -> tuple[int, float]:
 
 
 def _times_table(
-    times: Sequence[CaseTime],
-    codes: dict[CaseRecord, Cell],
-    has_reasons: bool = False,
-    in_turns: bool = False,
+    comparison: Comparison, codes: dict[CaseRecord, Cell], times: Sequence[CaseTime]
 ) -> Table:
-    """Return the times in their order; ``has_reasons`` adds the reason of each word.
-
-    ``in_turns`` says that each round has a ratio of its own.
-    """
+    in_turns = bool(comparison.method) or is_one_gate(comparison.base, comparison.head)
     ratio = "ratio, median of rounds" if in_turns else "HEAD/BASE"
     rows = []
     for case, time in times:
         word = _word(case, time)
         result = word if time is None or time.measure == "ready" else f"{word} {time.measure}"
         sides = (None, None) if time is None else (time.base_ns, time.head_ns)
-        cells = (
-            *(Cell("-" if side is None else plain_time(side, 3)) for side in sides),
-            Cell(_ratio_text(time) if time else "-"),
-            Cell(result, TONES.get(word, "")),
-            codes[case.case],
-        )
-        reason = time.reason if time else case.reason
-        rows.append((*cells, Cell(reason)) if has_reasons else cells)
+        times_ns = (Cell("-" if side is None else plain_time(side, 3)) for side in sides)
+        cells = (Cell(_ratio_text(time) if time else "-"), Cell(result, TONES.get(word, "")))
+        rows.append((*times_ns, *cells, codes[case.case]))
     right = [Column(title, right=True) for title in ("BASE", "HEAD", ratio)]
-    columns = (*right, Column("result"), Column("path"), *[Column("why")] * has_reasons)
+    columns = (*right, Column("result"), Column("path"))
     return Table(columns, tuple(rows))
 
 
@@ -380,9 +360,8 @@ def comparison_checks(comparison: Comparison, unsure: int | None = None) -> tupl
 
     ``unsure`` is the exit code of a doubt; with None only a failed comparison fails.
     """
-    strict: CheckOutcome = (
-        "failed" if unsure == REGRESSION else "skipped" if unsure is None else "error"
-    )
+    by_code: dict[int | None, CheckOutcome] = {REGRESSION: "failed", None: "skipped"}
+    strict = by_code.get(unsure, "error")
     lenient: CheckOutcome = "skipped" if unsure == 0 else strict
     outcomes: dict[str, CheckOutcome] = {
         **dict.fromkeys(REGRESSIONS, "failed"),
@@ -393,9 +372,10 @@ def comparison_checks(comparison: Comparison, unsure: int | None = None) -> tupl
     not_comparable = comparison.incomparable if comparison.times else ""
     inconclusive = comparison.inconclusive if unsure is not None else ""
     why_not = comparison.nothing or not_comparable or inconclusive
-    answers = [*map(sentence, comparison_answers(comparison)), _simulated(comparison)]
+    answers = [*map(sentence, comparison_answers(comparison))]
+    answers += [SIMULATED] if comparison.base.simulated else []
     whole: CheckOutcome = "error" if why_not else "passed"
-    kind, text = "not compared" if why_not else "", "\n".join(answers).strip()
+    kind, text = "not compared" if why_not else "", "\n".join(answers)
     checks = [
         JUnitCase("BASE and HEAD", "can be compared", whole, kind, why_not, text),
         *expectation_checks(comparison.head, strict),
@@ -419,26 +399,17 @@ def comparison_checks(comparison: Comparison, unsure: int | None = None) -> tupl
 def environments_document(matrix: Environments) -> Document:
     """Show the paths that differ between environments first, and in full every path."""
     differ, same = matrix.rows[: matrix.different], matrix.rows[matrix.different :]
-    first = (_paths_table(pair, is_first=True) for pair in matrix.split_pairs(differ))
-    parts = {"Paths that differ": differ, "Paths that are the same": same}
-    tables = {
-        name: tuple(map(_paths_table, matrix.split_pairs(rows))) for name, rows in parts.items()
-    }
     has_star = any(BY_ADDRESS in cell.word for row in matrix.rows for cell in row.cells.values())
-    counts = (
-        f"{name}: {len({column.get(name) for column in matrix.columns})}" for name in matrix.axes
-    )
     names = list(dict.fromkeys(name for column in matrix.columns for name in column))
     columns = (tuple(Cell(column.get(name, "-")) for name in names) for column in matrix.columns)
     return Document(
         title=counted(len(matrix.columns), "environment"),
-        context=listed(counts),
         scope=counted(matrix.sessions, "session"),
         answers=(_difference(matrix),),
-        tables=tuple(replace(table, is_summary=True) for table in first),
+        tables=tuple(map(_paths_table, matrix.split_pairs(differ))),
         marks=(STAR,) if has_star else (),
         sections=(
-            *(Section(heading, blocks) for heading, blocks in tables.items() if blocks),
+            Section("Paths that are the same", tuple(map(_paths_table, matrix.split_pairs(same)))),
             Section("Environments", (Table(tuple(map(Column, names)), tuple(columns)),)),
         ),
     )
@@ -448,16 +419,12 @@ def _difference(matrix: Environments) -> Answer:
     cases = counted(len(matrix.rows), "case")
     if not matrix.different:
         return Answer("no difference", note=f"in {cases}")
-    times = sum(row.time_differs(matrix.columns) for row in matrix.rows[: matrix.different])
-    in_time = f", {times:,} in time" if times else ""
-    return Answer("differences", note=f"{matrix.different:,} of {cases}{in_time}")
+    return Answer("differences", note=f"{matrix.different:,} of {cases}")
 
 
-def _paths_table(matrix: Environments, is_first: bool = False) -> Table:
+def _paths_table(matrix: Environments) -> Table:
     """Return the rows of one pair. Arrays of a path with the same results share a row."""
     places = [*range(len(matrix.columns))]
-    if is_first:
-        places = [*places[:1], *places[1:][1 - MOST_COLUMNS :]]
     alike: dict[tuple[Any, ...], list[PathRow]] = {}
     for row in matrix.rows:
         words = tuple((place, cell.word, cell.rules) for place, cell in row.cells.items())
@@ -496,15 +463,7 @@ def environments_json(matrix: Environments) -> str:
         {
             "case": row.case,
             "differs": index < matrix.different,
-            "cells": {
-                str(place): {
-                    "result": cell.word,
-                    "rules": cell.rules,
-                    "median_ns": cell.median_ns,
-                    "interval_ns": cell.interval_ns,
-                }
-                for place, cell in sorted(row.cells.items())
-            },
+            "cells": {place: cell._asdict() for place, cell in sorted(row.cells.items())},
         }
         for index, row in enumerate(matrix.rows)
     ]

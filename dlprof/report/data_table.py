@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 LONGEST = 2000
 """Characters of a text; a longer one ends in an ellipsis."""
-LARGEST_INTEGER = 2**63 - 1
 FORMULA = ("=", "+", "-", "@", *"\uff1d\uff0b\uff0d\uff20")
 """First characters of texts that spreadsheets run (owasp.org, CSV injection), also full-width."""
 
 
-def _time(column: str, place: str, unit: str = "_ns") -> dict[str, str]:
-    """Return the columns of a median of processes, with its interval."""
+def _time(place: str) -> dict[str, str]:
+    """Return the columns of a median of processes, with its interval and its fastest sample."""
     return {
-        f"{column}_median{unit}": f"{place}.median{unit}",
-        f"{column}_ci95_low{unit}": f"{place}.ci95{unit}.0",
-        f"{column}_ci95_high{unit}": f"{place}.ci95{unit}.1",
+        f"{place}_median_ns": f"{place}.median_ns",
+        f"{place}_ci95_low_ns": f"{place}.ci95_ns.0",
+        f"{place}_ci95_high_ns": f"{place}.ci95_ns.1",
+        f"{place}_min_ns": f"{place}.min_ns",
     }
 
 
@@ -45,20 +45,15 @@ CASE = {
     "reason": "reason",
 }
 WORDS = {
-    **{
-        name: f"{name}.verdict"
-        for name in (
-            *("ownership", "ordering", "alignment", "values", "fresh_source", "lifetime"),
-            *("early_write", "peak_memory", "trace"),
-        )
-    },
-    "step_reuse": "step.reuse.verdict",
+    name: f"{name}.verdict"
+    for name in (
+        *("ownership", "ordering", "alignment", "values", "fresh_source", "lifetime"),
+        *("early_write", "peak_memory", "trace"),
+    )
 }
 NUMBERS = {
-    **_time("host_time", "host_time"),
-    "host_time_min_ns": "host_time.min_ns",
-    **_time("ready_time", "ready_time"),
-    "ready_time_min_ns": "ready_time.min_ns",
+    **_time("host_time"),
+    **_time("ready_time"),
     "first_call_ns": "first_in_process_ns",
     "device_time_warm_ns": "device_time.warm.median_ns",
     "device_time_cold_ns": "device_time.cold.median_ns",
@@ -67,17 +62,6 @@ NUMBERS = {
     "fresh_first_ns": "fresh_source.evidence.first_ns",
     "fresh_second_ns": "fresh_source.evidence.second_ns",
     "memcpy_bandwidth_gb_per_s": "copy_cost.memcpy_gb_per_s",
-    "step_saved": "step.saved.median",
-    "step_saved_reading": "step.saved_reading.median",
-    "step_reading_ns": "step.reading.median_ns",
-    "step_shape_change_ns": "step.change_ns",
-    "step_allocations_per_call": "step.allocations_per_call",
-    "step_allocated_bytes_per_call": "step.bytes_per_call",
-    **_time("in_loop", "placement.in_loop"),
-    **_time("hoisted", "placement.hoisted"),
-    **_time("implicit", "placement.implicit"),
-    **_time("loop_share", "placement.share", unit=""),
-    "break_even_iterations": "placement.break_even_iterations",
 }
 """The place of each column in a :class:`~dlprof.runner.session.Result`."""
 COPY_NUMBERS = {
@@ -161,7 +145,7 @@ def _row(result: Result) -> dict[str, Any]:
     return {
         **{name: _value(result, place) for name, place in (CASE | WORDS | numbers).items()},
         "shape": shape_text(result.case.shape),
-        "size_bytes": size if 0 < size <= LARGEST_INTEGER else None,
+        "size_bytes": size or None,
         "page_faults_per_call": statistics.median(known) if known else None,
         "peak_memory_arrays": case.peak_arrays,
         "processes": (len(ready.processes) if ready is not None else 0) or None,

@@ -99,10 +99,8 @@ class Mark:
     high: float
     color: str
     """The name of a color of the page."""
-    x: float = 0.0
-    shape: str = ""
-    """An SVG path; empty for a span."""
-    has_ring: bool = False
+    x: float | None = None
+    """The place of a point; None for a span."""
     opacity: float = 1.0
 
 
@@ -111,16 +109,13 @@ class ChartRow:
     name: str
     marks: tuple[Mark, ...]
     value: str = ""
-    color: str = "muted"
-    """The color of the value."""
-    is_bold: bool = False
     cells: tuple[Cell, ...] = ()
     """The row of the table beside its bar; see :class:`Chart`."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """``ticks`` have a place in percent and a name; ``legend`` a shape, a color and a word.
+    """``ticks`` have a place in percent and a name.
 
     With ``columns`` it is a table too: each row has its cells beside its bar.
     """
@@ -128,7 +123,6 @@ class Chart:
     rows: tuple[ChartRow, ...]
     ticks: tuple[tuple[float, str], ...]
     caption: str
-    legend: tuple[tuple[str, str, str], ...] = ()
     columns: tuple[Column, ...] = ()
     above: tuple[str, ...] = ()
 

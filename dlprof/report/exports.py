@@ -18,7 +18,7 @@ from dlprof.report.trace_document import cut_short
 from dlprof.runner.axes import NO_TIMES, shape_text
 from dlprof.runner.quantity import plain_time, size_text
 from dlprof.runner.session import SIMULATED, CaseRecord, Session, TimeMeasure
-from dlprof.runner.trace import COPY, CROSSING, FAULTS, WAIT, Trace, TraceRow, doubts, faults
+from dlprof.runner.trace import COPY, CROSSING, WAIT, Trace, TraceRow, faults
 from dlprof.text import json_text
 from dlprof.text.clean import clean, counted, first_line
 
@@ -96,17 +96,10 @@ RULES = {
 def sarif(trace: Trace) -> str:
     """Return SARIF 2.1.0, with a result for each line and what it does that is not allowed there.
 
-    Lines for which that is unknown, and what could not be traced, become notifications.
+    What could not be traced becomes a notification.
     """
     gaps = [*cut_short(trace), *(f"not all is traced of {part}" for part in trace.troubles)]
-    unknown = {word: sum(word in doubts(row) for row in trace.rows) for word in FAULTS}
-    notes = [SIMULATED] if trace.simulated else []
-    notes += gaps
-    notes += [
-        f"{word}: not known for {counted(lines, 'line')}"
-        for word, lines in unknown.items()
-        if lines
-    ]
+    notes = [*([SIMULATED] if trace.simulated else []), *gaps]
     run = {
         "tool": {
             "driver": {

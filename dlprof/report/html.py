@@ -6,13 +6,11 @@ It fetches nothing and works without scripts.
 from __future__ import annotations
 
 import base64
-import hashlib
 import lzma
 import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
@@ -30,8 +28,6 @@ MOST_ROWS, MOST_LINES = 1500, 200
 """Limits of a table and of a list; the session in the page has everything."""
 ROW = 36
 """The pixels of a row of a chart: its name, and below it its marks."""
-LONGEST = 2000
-"""Characters of a sentence or a cell."""
 
 CODE = re.compile(r"`([^`]+)`")
 LINK = re.compile(r"\[([^\]]+)\]\((https://[^)\s]+)\)")
@@ -48,7 +44,6 @@ def render(document: Document, session: Session | None = None) -> str:
         saved=_packed(session) if session is not None else None,
         file=SAVED,
         version=__version__,
-        **_assets(),
     )
 
 
@@ -60,17 +55,17 @@ def _packed(session: Session) -> str:
 
 def shown(cell: Cell, places: Mapping[str, int]) -> Markup:
     """Return the text of a cell; a rule leads to its problem, by its place on the page."""
-    note = Markup(' <span class="under">{}</span>').format(cut(cell.note)) if cell.note else ""
+    note = Markup(' <span class="under">{}</span>').format(cell.note) if cell.note else ""
     if cell.link:
-        return Markup('<a href="{}">{}</a>{}').format(cell.link, cut(cell.text), note)
+        return Markup('<a href="{}">{}</a>{}').format(cell.link, cell.text, note)
     if cell.code:
         return Markup("<code>{}</code>{}").format(folded(cell.text), note)
-    return linked(cut(cell.text), places) + note
+    return linked(cell.text, places) + note
 
 
 def folded(code: str) -> Markup:
     """Return code that a narrow page folds after a mark, and not within a word."""
-    return Markup(MARKS.sub(r"\1<wbr>", str(escape(cut(code)))))  # noqa: S704 - escaped here
+    return Markup(MARKS.sub(r"\1<wbr>", str(escape(code))))  # noqa: S704 - escaped here
 
 
 def linked(text: str, places: Mapping[str, int]) -> Markup:
@@ -83,31 +78,15 @@ def linked(text: str, places: Mapping[str, int]) -> Markup:
     return Markup(RULE.sub(link, str(escape(text))))  # noqa: S704 - escaped here
 
 
-def cut(text: str, longest: int = LONGEST) -> str:
-    """Return the text, with a mark if the page leaves out its end."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
 def prose(text: str) -> Markup:
     """Return a sentence with its code. It may hold text from outside, so it has no links."""
-    return Markup(CODE.sub(r"<code>\1</code>", str(escape(cut(text)))))  # noqa: S704 - escaped here
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped here
 
 
 def sourced(text: str) -> Markup:
     """Return a sentence of a rule, with its code and the links to its sources."""
     link = r'<a href="\2" rel="noreferrer">\1</a>'
     return Markup(LINK.sub(link, prose(text)))  # noqa: S704 - escaped there
-
-
-@cache
-def _assets() -> dict[str, Any]:
-    """Return style and script with their hashes: the page allows them, and no others."""
-    assets: dict[str, Any] = {}
-    for name, file in (("style", "style.css"), ("script", "script.js")):
-        text = _source(file)
-        digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-        assets |= {name: Markup(text), f"{name}_hash": digest}  # noqa: S704 - our own files
-    return assets
 
 
 @cache
@@ -120,7 +99,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = (cut, folded, prose, sourced, shown, linked, first_lines)
+    filters = (folded, prose, sourced, shown, linked, first_lines)
     environment.filters |= {function.__name__: function for function in filters}
     return environment.get_template("page.html.j2")
 

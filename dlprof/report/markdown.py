@@ -6,8 +6,6 @@ no markup, mentions no user and ends no table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from dlprof.report.document import Answer, Block, Cell, Document, Problem, Table, first_lines
 from dlprof.text.markdown import code, html, prose
 
@@ -33,13 +31,6 @@ def render(document: Document) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool]) -> str:
-    """Return a table of cells that are Markdown."""
-    rules = ["---:" if is_right else "---" for is_right in right]
-    lines = [titles, rules, *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def _answer(answer: Answer) -> str:
     parts = [code(answer.code)] if answer.code else []
     parts += [prose(part) for part in (answer.value, answer.note) if part]
@@ -60,9 +51,10 @@ def _block(block: Block) -> str:
 
 def _table(content: Table) -> str:
     content = content.first(MOST_ROWS)
-    titles = [prose(column.title) for column in content.columns]
-    rows = ([*map(_cell, row)] for row in content.rows)
-    shown = table(titles, rows, [column.right for column in content.columns])
+    lines = [[prose(column.title) for column in content.columns]]
+    lines.append(["---:" if column.right else "---" for column in content.columns])
+    lines += ([*map(_cell, row)] for row in content.rows)
+    shown = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     more = f"{content.more}{' (below)' * content.is_summary}" if content.more else ""
     above = map(prose, content.above)
     return "\n\n".join(filter(None, (*above, shown if content.rows else "", prose(more))))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dlprof.judge import FAULTS, thresholds, with_name
 from dlprof.judge.case_view import is_too_fast_to_copy
-from dlprof.judge.safety import Level, is_open, is_unchecked
+from dlprof.judge.safety import Level
 from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, Tone
 from dlprof.report.paths import AT_LEAST, BY, KINDS, Array, JudgedPath, path_lines, queued_work
 from dlprof.runner.quantity import (
@@ -15,7 +15,6 @@ from dlprof.runner.quantity import (
     is_wide,
     legend,
     plain_time,
-    range_text,
     significant,
     time_text,
 )
@@ -24,7 +23,7 @@ from dlprof.text.clean import counted, first_words
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
 """The levels of a path that may be written, best first."""
 MOST_IDS, MOST_WORDS = 3, 20
-RACE, CRASH = "DLP003", "DLP016"
+CRASH = "DLP016"
 FIRST_TIMED, FIRST_OTHERS = 4, 2
 """Lines of the first screen: of measured paths, or of others if none was measured."""
 CONDITION = "!"
@@ -41,19 +40,11 @@ Line = Sequence[JudgedPath]
 # Answers
 
 
-def array_answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
-    """Return the fastest view and the fastest copy of one pair's arrays.
-
-    If no view is safe on every stream, return one for the default stream. If no copy is safe,
-    return one that is safe after a wait.
-    """
-    if len(arrays) > 1:
-        return tuple(_common_answer(arrays, kind) for kind in KINDS)
-    (array,) = arrays
+def array_answers(array: Array) -> tuple[Answer, ...]:
+    """Return the fastest view, and the fastest copy; if none is safe, one that needs a wait."""
     view, copy = (_answer(array, kind) for kind in KINDS)
-    default = None if view.code else _default_stream_answer(array)
     late = None if copy.code else _wait_answer(array)
-    return tuple(filter(None, (view, default, late or copy)))
+    return view, late or copy
 
 
 def fastest(array: Array, kind: str) -> list[JudgedPath]:
@@ -91,28 +82,11 @@ def _is_kept(path: JudgedPath) -> bool:
     return path.case.is_cached_copy and path.case.new_ns is None
 
 
-def _common_answer(arrays: Sequence[Array], kind: str) -> Answer:
-    """Return the path that is the fastest for every array, if there is one."""
-    paths = [path for array in arrays if (path := best(array, kind)) is not None]
-    if not paths:
-        return _answer(arrays[0], kind)
-    label = _label(paths, kind)
-    if len({path.case.path[:4] for path in paths}) > 1:
-        return Answer(label, note="depends on the array: see the table")
-    notes = [condition(path) for path in paths]
-    if len(paths) < len(arrays):
-        notes.insert(0, f"for {len(paths)} of {len(arrays)} arrays")
-    costs = [path.cost_ns for path in paths]
-    times = range_text(min(costs), max(costs)) if paths[0].is_timed else ""
-    return Answer(label, paths[0].code, times, next(filter(None, notes), ""))
-
-
-def _label(paths: Sequence[JudgedPath], kind: str) -> str:
+def _label(path: JudgedPath, kind: str) -> str:
     """Return ``fastest safe view``; ``correct`` if part of the diagnosis is missing."""
-    levels = {path.safety.level for path in paths}
-    word = levels.pop() if levels in ({"safe"}, {"unchecked"}) else "correct"
-    fast = "" if any(path.case.result.untimed for path in paths) else "fastest "
-    return f"{fast}{'' if any(map(_has_problem, paths)) else f'{word} '}{kind}"
+    word = {"safe": "safe", "unchecked": "unchecked"}.get(path.safety.level, "correct")
+    parts = ("" if path.case.result.untimed else "fastest", "" if _has_problem(path) else word)
+    return " ".join(filter(None, (*parts, kind)))
 
 
 def _answer(array: Array, kind: str) -> Answer:
@@ -125,7 +99,7 @@ def _answer(array: Array, kind: str) -> Answer:
     count = len(line) - 1
     near = f"{counted(count, 'other')} about as fast" if count and path.is_timed else ""
     note = _condition(array, path) or near
-    return Answer(_label([path], kind), path.code, path.brief_time, note)
+    return Answer(_label(path, kind), path.code, path.brief_time, note)
 
 
 def late_copy(array: Array) -> JudgedPath | None:
@@ -138,24 +112,6 @@ def late_copy(array: Array) -> JudgedPath | None:
         and not path.case.is_wrong
     ]
     return path_lines(late)[0][0] if late else None
-
-
-def _default_stream_answer(array: Array) -> Answer | None:
-    """Return the fastest view that only races on other streams."""
-    paths = [
-        path
-        for path in array.paths
-        if path.result == "view"
-        and path.safety.rules == (RACE,)
-        and not path.safety.suspected
-        and path.case.is_ordered_by_default
-        and not (is_unchecked(path.case) or is_open(path.case))
-    ]
-    if not paths:
-        return None
-    path = path_lines(paths)[0][0]
-    note = f"a race if work on x is elsewhere: {RACE}"
-    return Answer("default stream", path.code, path.brief_time, note)
 
 
 def _wait_answer(array: Array) -> Answer | None:
@@ -270,11 +226,10 @@ def _first_lines(array: Array, lines: list[list[JudgedPath]]) -> list[list[Judge
 
 def path_marks(paths: Sequence[JudgedPath]) -> tuple[str, ...]:
     """Explain the marks of these paths in one line."""
+    times = [path.brief_time[:1] for path in paths]
     meanings = {
-        f"{AT_LEAST} until the call returns": any(
-            path.brief_time.startswith(AT_LEAST) for path in paths
-        ),
-        f"{MARK} not certain": any(path.brief_time.startswith(MARK) for path in paths),
+        f"{AT_LEAST} until the call returns": AT_LEAST in times,
+        f"{MARK} not certain": MARK in times,
         "* depends on the address of the array": any(
             path.result_cell.text.endswith("*") for path in paths
         ),
@@ -288,54 +243,36 @@ def path_marks(paths: Sequence[JudgedPath]) -> tuple[str, ...]:
 
 
 def statement_answer(array: Array) -> Answer:
-    """Return the fastest statement, and its distance from the next that is slower."""
-    first, *others = [path for path in array.paths if not path.case.is_wrong] or array.paths
-    if not first.is_timed:
+    """Return the fastest statement, or the one with the least time per array."""
+    timed = [path for path in array.paths if path.is_timed]
+    right = [path for path in timed if not path.case.is_wrong] or timed
+    if not right:
         return Answer("fastest", note="no statement has a time")
-    equal = sum(_is_equal(first, path) for path in others)
-    slower = next((path for path in others if path.is_timed and not _is_equal(first, path)), None)
-    notes = [
-        f"{counted(equal, 'other')} about as fast" if equal else "",
-        f"{_ratio(first, slower)} as fast as {slower.code}" if slower else "",
-        condition(first),
-    ]
-    return Answer("fastest", first.code, first.brief_time, "; ".join(filter(None, notes)))
+    if array.takes_many:
+        best = min(right, key=_array_ns)
+        return Answer("least per array", best.code, each_text(best))
+    return Answer("fastest", right[0].code, right[0].brief_time, condition(right[0]))
 
 
 def statement_table(array: Array) -> Table:
-    """Compare ways to write one conversion, the fastest first."""
+    """Compare ways to write one conversion, the fastest first; or calls that take several arrays.
+
+    Times that cannot be told apart from the fastest are ``equal``.
+    """
     first, rows = array.paths[0], []
-    for path in array.paths:
-        word = "" if path is first or not path.is_timed else _ratio(first, path)
-        if path is not first and _is_equal(first, path):
-            word = "equal"
-        problem = array.problems(path) or path.unknown_reason
-        code = Cell(path.code, code=True)
-        rows.append((Cell(path.brief_time), Cell(word), path.result_cell, code, Cell(problem)))
-    first_columns = Column("time", right=True), Column("slower", right=True)
-    columns = (*first_columns, Column("result"), Column("statement"), Column("problem"))
-    return Table(columns, tuple(rows), is_summary=True)
-
-
-def arrays_answer(array: Array) -> Answer:
-    """Return the call with the least time per array."""
-    timed = [path for path in array.paths if path.is_timed]
-    if not timed:
-        return Answer("per array", note="no call has a time")
-    best = min(timed, key=_array_ns)
-    return Answer("least per array", best.code, each_text(best))
-
-
-def arrays_table(array: Array) -> Table:
-    """Compare calls that take one array or several."""
-    rows = []
-    for path in sorted(array.paths, key=lambda path: path.case.index):
-        count, code = str(path.case.result.case.arrays), Cell(path.code, code=True)
+    many = array.takes_many
+    for path in sorted(array.paths, key=lambda path: path.case.index) if many else array.paths:
+        ratio = f"{significant(path.cost_ns / first.cost_ns)}{BY}" if path.is_timed else ""
+        slower = "" if path is first else "equal" if _is_equal(first, path) else ratio
         each = each_text(path) if path.is_timed else ""
-        problem = Cell(array.problems(path) or path.unknown_reason)
-        rows.append((Cell(count), Cell(path.brief_time), Cell(each), code, problem))
-    numbers = (Column(name, right=True) for name in ("arrays", "time", "per array"))
-    return Table((*numbers, Column("statement"), Column("problem")), tuple(rows), is_summary=True)
+        count = path.case.result.case.arrays
+        numbers = (str(count), path.brief_time, each) if many else (path.brief_time, slower)
+        code, problem = Cell(path.code, code=True), array.problems(path) or path.unknown_reason
+        rows.append((*map(Cell, numbers), path.result_cell, code, Cell(problem)))
+    titles = ("arrays", "time", "per array") if many else ("time", "slower")
+    right = (Column(title, right=True) for title in titles)
+    columns = (*right, Column("result"), Column("statement"), Column("problem"))
+    return Table(columns, tuple(rows), is_summary=True)
 
 
 def _array_ns(path: JudgedPath) -> float:
@@ -359,28 +296,12 @@ def _is_equal(first: JudgedPath, path: JudgedPath) -> bool:
     return path.cost_ns <= UNCERTAIN * first.cost_ns
 
 
-def _ratio(first: JudgedPath, path: JudgedPath) -> str:
-    ratio = path.cost_ns / first.cost_ns
-    return f"{significant(ratio)}{BY}"
-
-
 # All paths of an array
 
 
 def _full_time(path: JudgedPath) -> str:
     """Return the time with its interval, its modes or its range."""
     return "" if path.case.result.untimed else time_text(path.ready, not path.is_certain)
-
-
-def _host_time(path: JudgedPath) -> str:
-    host = path.case.result.host_time if path.is_timed else None
-    return "" if host is None else plain_time(host.median_ns)
-
-
-def _first_call(path: JudgedPath) -> str:
-    """Return the time of the first call, if it was the first conversion of its process."""
-    first = path.case.result.first_in_process_ns
-    return "" if first is None else plain_time(first)
 
 
 def _device_time(path: JudgedPath) -> str:
@@ -394,11 +315,16 @@ def _device_time(path: JudgedPath) -> str:
 
 def _speed(path: JudgedPath) -> str:
     """Return the bandwidth, if one number stands for the time of a whole copy."""
-    cost, ready = path.case.result.copy_cost, path.case.ready
-    if cost is None or ready is None or path.case.kind != "copy" or not cost.gb_per_s:
+    cost, case = path.case.result.copy_cost, path.case
+    if cost is None or case.ready is None or case.kind != "copy" or is_too_fast_to_copy(case):
         return ""
-    fits = path.case.is_known and not is_wide(ready) and path.case.size_bytes >= LEAST_BYTES
-    return significant(cost.gb_per_s) if fits and not is_too_fast_to_copy(path.case) else ""
+    fits = case.is_known and not is_wide(case.ready) and case.size_bytes >= LEAST_BYTES
+    return significant(cost.gb_per_s) if fits and cost.gb_per_s else ""
+
+
+def _host_time(path: JudgedPath) -> str:
+    host = path.case.result.host_time if path.is_timed else None
+    return "" if host is None else plain_time(host.median_ns)
 
 
 def _peak(path: JudgedPath) -> str:
@@ -410,7 +336,6 @@ def _peak(path: JudgedPath) -> str:
 COLUMNS: tuple[tuple[str, Callable[[JudgedPath], str]], ...] = (
     ("time", _full_time),
     ("call returns", _host_time),
-    ("first call", _first_call),
     ("on device", _device_time),
     ("behind queued work", queued_work),
     ("GB/s", _speed),
@@ -476,17 +401,18 @@ def representative(array: Array) -> JudgedPath | None:
     return next(known, None)
 
 
-def condition_marks(chosen: Iterable[JudgedPath | None]) -> tuple[str, ...]:
+def condition_marks(chosen: Iterable[JudgedPath]) -> tuple[str, ...]:
     """Explain the conditions of these paths, if one has any."""
-    rules = {rule for path in chosen if path is not None for rule in path.safety.conditions}
+    rules = {rule for path in chosen for rule in path.safety.conditions}
     texts = [f"{FAULTS[rule].condition} ({rule})" for rule in sorted(rules)]
     return (f"{CONDITION} Safe only if you {' or '.join(texts)}.",) if texts else ()
 
 
 def pair_answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
-    """Count the pairs that share memory, copy, or have no path."""
+    """Count the pairs and arrays that share memory, copy, or have no path."""
     counts = Counter(_pair_cell(array)[0] for array in arrays)
-    unit = "pairs" if len({array.name[1:] for array in arrays}) == 1 else "pairs and arrays"
+    has_pairs, has_arrays = len({a.pair for a in arrays}) > 1, len({a.name[1:] for a in arrays}) > 1
+    unit = " and ".join(["pairs"] * has_pairs + ["arrays"] * has_arrays)
     answers = (Answer("share memory", note=f"{counts.pop('view', 0)} of {len(arrays)} {unit}"),)
     text = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     return (*answers, Answer("others", note=text)) if text else answers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -31,24 +31,20 @@ LAYOUTS = {"C": "C order", "F": "F order"}
 KINDS = ("view", "copy")
 ORDERS = ("synchronous", "stream-ordered", "host-sync", "device-sync")
 """Orders of a call behind queued work, cheapest first; all others come later."""
-TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "refused": "dim", "?": ""}
+TONES: dict[str, Tone] = {
+    "view": "view",
+    "copy": "copy",
+    "narrowed": "copy",
+    "refused": "dim",
+    "?": "",
+}
+"""Any other result is bad."""
 NEAR = 1.1
 """Times within this ratio are one time to a reader."""
-MOST_ROWS = 40
-"""Rows of the chart."""
-LEAST_NS, MOST_NS = 1e-3, 1e15
-"""A time beyond them is no measurement."""
-FAR = 5
-"""A bar that reaches this far beyond all times ends at the edge."""
-TICKS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7))
-FEWEST_TICKS, MOST_TICKS = 3, 6
+MOST_TICKS = 6
 SHARED, FEWEST_SHARED = 0.75, 4
 """The share and the number of paths from which on a table says a rule once, above its rows."""
 PATH_COLUMNS = (Column("time", right=True), *map(Column, ("result", "path", "problem")))
-SHAPES = {"view": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "copy": "M-4-4h8v8h-8z"}
-OTHER_SHAPE = "M0-5l5 9h-10z"
-BAR = "M-5-2h10v4h-10z"
-COLOR_WORDS = {"muted": "suspected", "plain": "no problem seen"}
 
 CONDITION = re.compile(r" \([^()]*\)$")
 """The end of what a finding says, such as `` (bool, int8)``."""
@@ -351,49 +347,24 @@ def queued_work(path: JudgedPath) -> str:
 # The chart of a page
 
 
-def paths_chart(arrays: Sequence[Array], codes: Collection[str]) -> Chart | None:
-    """Return a row for each path; if several arrays were converted, a row for each array.
-
-    ``codes`` are those of the answers. None if no path has a time.
-    """
-    timed = [
-        [path for path in array.paths if LEAST_NS < path.cost_ns < MOST_NS] for array in arrays
-    ]
-    groups = [paths for paths in timed if paths]
-    if not groups:
+def paths_chart(arrays: Sequence[Array]) -> Chart | None:
+    """Return the table of the timed paths of one array, each with its bar; None for several."""
+    paths = [path for array in arrays for path in array.paths if path.is_timed]
+    if len(arrays) != 1 or not paths:
         return None
-    array = next(array for array, paths in zip(arrays, timed, strict=True) if paths)
-    is_one = len(groups) == 1
-    lines = [[path] for path in groups[0]] if is_one else groups
-    shown, hidden = lines[:MOST_ROWS], len(lines) - MOST_ROWS
-    axes = list(zip(*(paths[0].array for paths in groups), strict=True))
-    differing = [index for index, values in enumerate(axes) if len(set(values)) > 1]
-    place, ticks = _scale([path for paths in shown for path in paths])
-    caption = "Time until the result is ready, log scale. A bar is the 95 % interval of the median."
-    rows = [
-        ChartRow(
-            paths[0].code if is_one else " ".join(paths[0].array[index] for index in differing),
-            tuple(_point(path, place) for path in paths),
-            paths[0].problems if is_one else "",
-            _color(paths[0]),
-            is_bold=is_one and paths[0].code in codes,
-            cells=_cells(array, paths[0]) if is_one else (),
-        )
-        for paths in shown
-    ]
+    place, ticks = _scale(paths)
+    rows = []
+    for path in paths:
+        problem = Cell(arrays[0].problems(path))
+        cells = Cell(path.brief_time), path.result_cell, Cell(path.code, code=True), problem
+        rows.append(ChartRow(path.code, (_point(path, place),), cells=cells))
     return Chart(
         tuple(rows),
         tuple((place(tick_ns), plain_time(tick_ns).replace(".0 ", " ")) for tick_ns in ticks),
-        f"{caption} The table has {hidden:,} more." if hidden > 0 else caption,
-        _legend([path for paths in groups for path in paths]),
-        PATH_COLUMNS if is_one else (),
-        array.shared_lines if is_one else (),
+        "Time until the result is ready, log scale. A bar is the 95 % interval of the median.",
+        PATH_COLUMNS,
+        arrays[0].shared_lines,
     )
-
-
-def _cells(array: Array, path: JudgedPath) -> tuple[Cell, ...]:
-    problems = Cell(array.problems(path))
-    return Cell(path.brief_time), path.result_cell, Cell(path.code, code=True), problems
 
 
 def _point(path: JudgedPath, place: Scale) -> Mark:
@@ -403,42 +374,21 @@ def _point(path: JudgedPath, place: Scale) -> Mark:
         ", ".join(filter(None, parts)),
         place(low_ns),
         place(high_ns),
-        _color(path),
+        path.worst or "plain",
         place(path.cost_ns),
-        SHAPES.get(path.result, OTHER_SHAPE),
-        path.worst in SEVERITIES[:2],
-    )
-
-
-def _color(path: JudgedPath) -> str:
-    return path.worst or ("muted" if path.problems else "plain")
-
-
-def _legend(paths: Sequence[JudgedPath]) -> tuple[tuple[str, str, str], ...]:
-    results = dict.fromkeys(path.result for path in paths)
-    colors = {_color(path) for path in paths}
-    shown = [color for color in (*SEVERITIES, *COLOR_WORDS) if color in colors]
-    return (
-        *((SHAPES.get(result, OTHER_SHAPE), "muted", result) for result in results),
-        *((BAR, color, COLOR_WORDS.get(color, color)) for color in shown),
     )
 
 
 def _scale(paths: Sequence[JudgedPath]) -> tuple[Scale, list[float]]:
     """Return a log scale over all times, from 2 to 96 % of the width, and its ticks."""
-    times = [path.cost_ns for path in paths]
-    low = 0.9 * max(min(path.interval_ns[0] for path in paths), min(times) / FAR)
-    high = 1.1 * min(max(*times, *(path.interval_ns[1] for path in paths)), max(times) * FAR)
+    low = 0.9 * min(path.interval_ns[0] for path in paths)
+    high = 1.1 * max(path.interval_ns[1] for path in paths)
 
     def place(ns: float) -> float:
-        return 2 + 94 * math.log(min(max(ns, low), high) / low) / math.log(high / low)
+        return 2 + 94 * math.log(ns / low) / math.log(high / low)
 
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks: list[float] = []
-    for steps in TICKS:
-        ticks = [step * 10.0**decade for decade in decades for step in steps]
-        ticks = [time for time in ticks if low <= time <= high]
-        if len(ticks) >= FEWEST_TICKS:
-            break
-    every = max(math.ceil(len(ticks) / MOST_TICKS), 1)  # one time may lie between all ticks
-    return place, ticks[::every]
+    steps = (1,) if high > 100 * low else (1, 2, 5)
+    ticks = [step * 10.0**decade for decade in decades for step in steps]
+    ticks = [time for time in ticks if low <= time <= high]
+    return place, ticks[:: max(math.ceil(len(ticks) / MOST_TICKS), 1)]

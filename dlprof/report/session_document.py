@@ -6,12 +6,12 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from dlprof.errors import NoReproducer
 from dlprof.judge import expected, observations
 from dlprof.judge.case_view import WAITS
 from dlprof.judge.cases import Cases
-from dlprof.judge.evidence_text import facts as evidence_facts
 from dlprof.judge.rule import read_severity
 from dlprof.report import path_table, steps, survey
 from dlprof.report.document import (
@@ -34,22 +34,15 @@ from dlprof.report.paths import (
     session_arrays,
     severity_rank,
 )
-from dlprof.runner.evidence import Verdict
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time, size_text
 from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Session, pair_text
-from dlprof.text.clean import clean, first_words, listed
-from dlprof.ticket.reproducer import pair_command, reproducer, rerun_command
+from dlprof.text.clean import first_words, listed
+from dlprof.ticket.reproducer import pair_command, reproducer
 
 LAST = "LAST"
 """The newest session, in commands."""
-MOST_ARRAYS, MOST_MEASURED = 60, 4
-"""Arrays that have a section of paths, and of evidence; the session file has all."""
 MOST_PACKAGES, MOST_WORDS = 6, 20
-FEW = 8
-"""The most pairs that have their code on the first screen."""
-MOST_SCRIPTS = 12
-"""Problems with a script of their own: a document of a long session stays small."""
 WORDS = {
     "view": "is a view",
     "copy": "is a copy",
@@ -81,8 +74,8 @@ def session_document(
     inference = steps.session_steps(session)
     problems = _problems(session, name, scripts)
     title, scope = _title(session, arrays, bool(inference))
-    answers = (*_queue_answer(session, arrays), *_answers(arrays), *steps.answers(inference))
-    tables, marks = _tables(session, arrays)
+    screen = _screen(session, arrays)
+    answers = (*_queue_answer(session, arrays), *screen.answers, *steps.answers(inference))
     return Document(
         title=title,
         scope=scope,
@@ -91,10 +84,10 @@ def session_document(
             _notices(session, [path.case.result for array in arrays for path in array.paths])
         ),
         answers=answers,
-        tables=tables,
-        marks=(*marks, *filter(None, [survey.summary(session)])),
+        tables=screen.tables,
+        marks=(*screen.marks, *filter(None, [survey.summary(session)])),
         problems=problems,
-        chart=paths_chart(arrays, {answer.code for answer in answers}),
+        chart=paths_chart(arrays),
         sections=tuple(_sections(session, arrays, inference)),
         commands=_commands(session, problems, name),
     )
@@ -178,21 +171,41 @@ def _is_one_pair(arrays: Sequence[Array]) -> bool:
     return len({array.pair for array in arrays}) == 1
 
 
-def _is_one_path(arrays: Sequence[Array]) -> bool:
-    return len(arrays) == len(arrays[0].paths) == 1
+def _is_one_array(arrays: Sequence[Array]) -> bool:
+    """Whether all pairs convert the same array."""
+    return len({array.name[1:] for array in arrays}) == 1
 
 
-def _answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
+class _Screen(NamedTuple):
+    """The first screen without its problems; ``marks`` explains the marks of the table."""
+
+    answers: tuple[Answer, ...]
+    tables: tuple[Table, ...]
+    marks: tuple[str, ...] = ()
+
+
+def _screen(session: Session, arrays: Sequence[Array]) -> _Screen:
     if not arrays:
-        return ()
-    if _is_one_path(arrays):
-        return (_sentence(arrays[0].paths[0]),)
-    if arrays[0].is_comparison:
-        takes_many = arrays[0].takes_many
-        answer = path_table.arrays_answer if takes_many else path_table.statement_answer
-        return (answer(arrays[0]),)
-    many = path_table.array_answers if _is_one_pair(arrays) else path_table.pair_answers
-    return many(arrays)
+        return _Screen((), tuple(survey.tables(session)))
+    array = arrays[0]
+    marks = path_table.path_marks(array.paths)
+    if len(arrays) == len(array.paths) == 1:
+        return _Screen((_sentence(array.paths[0]),), (), marks)
+    if array.is_comparison:
+        table = path_table.statement_table(array)
+        return _Screen((path_table.statement_answer(array),), (table,), marks)
+    if len(arrays) == 1:
+        table, marks = path_table.short_table(array)
+        return _Screen(path_table.array_answers(array), (table,), marks)
+    if _is_one_pair(arrays) or not _is_one_array(arrays):
+        chosen = [path_table.best(array, kind) for array in arrays for kind in KINDS]
+        table = path_table.shapes_table(arrays)
+    else:
+        chosen = list(map(path_table.representative, arrays))
+        table = path_table.pair_table(arrays)
+    known = list(filter(None, chosen))
+    marks = (*path_table.path_marks(known), *path_table.condition_marks(known))
+    return _Screen(path_table.pair_answers(arrays), (table,), marks)
 
 
 def _queue_answer(header: Header, arrays: Sequence[Array]) -> Iterator[Answer]:
@@ -231,36 +244,6 @@ def _sentence(path: JudgedPath) -> Answer:
     return Answer(f"{sentence} {condition[:1].upper()}{condition[1:]}." if condition else sentence)
 
 
-def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
-    """Return the tables of the first screen, and the meaning of their marks."""
-    if not arrays:
-        return tuple(survey.tables(session)), ()
-    if _is_one_path(arrays):
-        return (), path_table.path_marks(arrays[0].paths)
-    if arrays[0].is_comparison:
-        takes_many = arrays[0].takes_many
-        make = path_table.arrays_table if takes_many else path_table.statement_table
-        table = make(arrays[0])
-        return (table,), path_table.path_marks(arrays[0].paths)
-    if len(arrays) == 1:
-        table, marks = path_table.short_table(arrays[0])
-        return (table,), marks
-    if _is_one_pair(arrays) or not _is_one_array(arrays):
-        chosen = [
-            path for array in arrays for kind in KINDS if (path := path_table.best(array, kind))
-        ]
-        table = path_table.shapes_table(arrays)
-    else:
-        chosen = [path for array in arrays if (path := path_table.representative(array))]
-        table = path_table.pair_table(arrays)
-    return (table,), (*path_table.path_marks(chosen), *path_table.condition_marks(chosen))
-
-
-def _is_one_array(arrays: Sequence[Array]) -> bool:
-    """Whether all pairs convert the same array."""
-    return len({array.name[1:] for array in arrays}) == 1
-
-
 def _commands(session: Session, problems: Sequence[Problem], name: str) -> tuple[str, ...]:
     worst = problems[0].rule if problems else ""
     commands = [f"dlprof explain {worst}", f"dlprof ticket {name} {worst}"] if worst else []
@@ -281,10 +264,7 @@ def _problems(session: Session, name: str, scripts: bool) -> tuple[Problem, ...]
     ranked = sorted(
         alike.values(), key=lambda group: (severity_rank(group[0]), _is_surveyed(session, group))
     )
-    return tuple(
-        _problem(session, group, name, scripts and index < MOST_SCRIPTS)
-        for index, group in enumerate(ranked)
-    )
+    return tuple(_problem(session, group, name, scripts) for group in ranked)
 
 
 def _problem(
@@ -300,7 +280,6 @@ def _problem(
     if has_script:
         with suppress(NoReproducer):
             script = reproducer(session, worst).text
-    rerun = rerun_command(session, worst)
     return Problem(
         worst.rule,
         read_severity(worst.severity),
@@ -318,11 +297,7 @@ def _problem(
         ),
         expected(worst, results[0]) if results else "",
         script,
-        (
-            f"dlprof explain {worst.rule}",
-            f"dlprof ticket {name} {worst.rule}",
-            *([rerun] if rerun else []),
-        ),
+        (f"dlprof explain {worst.rule}", f"dlprof ticket {name} {worst.rule}"),
     )
 
 
@@ -392,19 +367,10 @@ def _sections(
     yield from steps.loop_sections(arrays)
     yield from steps.step_sections(inference)
     if arrays and not _is_one_pair(arrays) and _is_one_array(arrays):
-        is_first = len(arrays) <= FEW
-        yield Section("Fastest paths", (path_table.code_table(arrays),), is_first)
-    names = _names(arrays)
-    for array, name in zip(arrays[:MOST_ARRAYS], names, strict=False):
+        yield Section("Fastest paths", (path_table.code_table(arrays),), is_first=True)
+    for array, name in zip(arrays, _names(arrays), strict=True):
         yield path_table.full_section(array, f"All paths{name}")
     yield from survey.sections(session)
-    for array, name in zip(arrays[:MOST_MEASURED], names, strict=False):
-        tables = [
-            facts([("path", path.code), *found])
-            for path in array.paths
-            if (found := tuple(_evidence(path.case.result)))
-        ]
-        yield Section(f"Everything measured{name}", tuple(tables))
     yield Section("How it was measured", (facts(_method(session)),))
 
 
@@ -430,15 +396,6 @@ def _names(arrays: Sequence[Array]) -> list[str]:
     has_pairs, several = not _is_one_pair(arrays), len({array.text for array in arrays}) > 1
     parts = [(array.pair_text * has_pairs, array.text * several) for array in arrays]
     return [f": {', '.join(filter(None, part))}" if any(part) else "" for part in parts]
-
-
-def _evidence(result: Result) -> Iterator[tuple[str, str]]:
-    for name, verdict in result:
-        if isinstance(verdict, Verdict):
-            details = evidence_facts(verdict.evidence, result.untimed)
-            yield name.replace("_", " "), f"{verdict.verdict}{details and f': {details}'}"
-    if result.output:
-        yield "output", clean(result.output)
 
 
 def _method(header: Header) -> Iterator[tuple[str, str]]:

@@ -7,22 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dlprof.judge.case_view import WORDS, CaseView
-from dlprof.report.document import Cell, Column, Lines, Section, Table, Tone
-from dlprof.report.paths import rules_by_case
+from dlprof.report.document import Cell, Column, Lines, Section, Table
+from dlprof.report.paths import TONES, rules_by_case
 from dlprof.runner.session import Session, pair_text
 from dlprof.runner.survey import PLAINEST, Label, survey_label
 from dlprof.text.clean import counted, first_line
 
-RESULTS: Mapping[str, Tone] = {
-    "view": "view",
-    "copy": "copy",
-    "narrowed": "copy",
-    "refused": "dim",
-    "wrong": "bad",
-    "crash": "bad",
-    "hangs": "bad",
-    "?": "",
-}
+RESULTS = ("view", "copy", "narrowed", "refused", "wrong", "crash", "hangs", "?")
 """The results of arrays, in the order of the columns."""
 MOST_MISSING = 2
 """The most names in ``all dtypes but bool and int8``."""
@@ -80,7 +71,9 @@ def tables(session: Session) -> Iterator[Table]:
         rows = []
         for group in groups:
             rules = dict.fromkeys(rule for outcome in group.outcomes for rule in outcome.rules)
-            counts = (Cell(str(group.counts[word] or "-"), RESULTS[word]) for word in words)
+            counts = (
+                Cell(str(group.counts[word] or "-"), TONES.get(word, "bad")) for word in words
+            )
             rows.append((*counts, group.cell, Cell(" ".join(rules))))
         path = Column("path" if len(pairs) == 1 else f"path: {pair}")
         columns = (*(Column(word, right=True) for word in words), path, Column("problem"))
@@ -190,8 +183,8 @@ def _rows(group: ArrayGroup) -> Iterator[tuple[Cell, ...]]:
             for (word, rule), found in broken.items()
             if word == result
         ]
-        tone = RESULTS.get(result, "")
-        yield path, Cell(result, tone), Cell(arrays_text(labels, every)), Cell("; ".join(problems))
+        word = Cell(result, TONES.get(result, "bad"))
+        yield path, word, Cell(arrays_text(labels, every)), Cell("; ".join(problems))
         path = Cell("")
 
 

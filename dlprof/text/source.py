@@ -43,14 +43,6 @@ def used_names(text: str) -> set[str]:
     return {node.id for node in ast.walk(parsed(text)) if isinstance(node, ast.Name)}
 
 
-def assigned_names(text: str) -> set[str]:
-    """Return the names that a text assigns, and the names of its functions."""
-    nodes = list(ast.walk(parsed(text)))
-    names = (node for node in nodes if isinstance(node, ast.Name))
-    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    return stored | {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-
-
 def merged(texts: Iterable[str]) -> str:
     """Return the statements of several setups, each once."""
     statements = (ast.unparse(statement) for text in texts for statement in parsed(text).body)

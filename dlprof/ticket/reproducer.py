@@ -7,11 +7,10 @@ nothing is run or imported to make it.
 
 from __future__ import annotations
 
-import glob
 import math
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
 
@@ -23,11 +22,10 @@ from dlprof.probes import BUILTIN
 from dlprof.probes.base import DTYPES, LAYOUTS
 from dlprof.protocol.statement import OF_USER
 from dlprof.runner.axes import shape_text
-from dlprof.runner.session import CaseRecord, FindingRecord, Result, Session
+from dlprof.runner.session import FindingRecord, Result, Session
 from dlprof.text.source import (
     NOT_PYTHON,
     UNREADABLE,
-    assigned_names,
     block,
     imported,
     inside,
@@ -36,29 +34,20 @@ from dlprof.text.source import (
     used_names,
 )
 
+MODULES = ("ctypes", "gc", "locale", "multiprocessing", "os", "re", "signal", "sys", "warnings")
 IMPORTS = {
+    **{module: f"import {module}" for module in MODULES},
     "Path": "from pathlib import Path",
     "Timer": "from timeit import Timer",
-    "ctypes": "import ctypes",
-    "gc": "import gc",
-    "locale": "import locale",
     "median": "from statistics import median",
-    "multiprocessing": "import multiprocessing",
-    "os": "import os",
     "perf_counter": "from time import perf_counter",
-    "re": "import re",
-    "signal": "import signal",
     "sleep": "from time import sleep",
-    "sys": "import sys",
-    "warnings": "import warnings",
 }
 """Imports of the standard library for the names in templates."""
 SAFE = re.compile(r"[A-Za-z0-9_.,:/=+-]{1,80}")
 """Names and values of environment variables that may stand in a script."""
 WIDTH = 88
 DEFAULTS = ("float32", "C")
-MOST_PATHS = 6
-"""The paths that a command names."""
 
 SCRIPT = '''\
 """{symptom}.
@@ -137,21 +126,12 @@ def clearest(session: Session, finding: FindingRecord) -> Result:
 
 def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> str:
     setup = merged(text for subject in subjects for text in subject.recipe.setup)
-    written = f"{effect.body}\n{effect.child}"
-    own = assigned_names(setup) & {
-        name for subject in subjects for name in used_names(subject.code)
-    }
-    clashes = own & (assigned_names(written) | used_names(written) & IMPORTS.keys())
-    if clashes:
-        raise NoReproducer(
-            f"the script has another use for {min(clashes)!r}, a name of the conversion"
-        )
     functions = [_function("problem", effect.body, setup, subjects)]
     if effect.child:  # its parent imports no framework
         problem = f"def problem():\n{inside(effect.body)}"
         functions = [_function("convert", effect.child, setup, subjects), problem]
     variables = _variables(session, subjects)
-    names = used_names(written) | {"sys", *(["os"] if variables else [])}
+    names = used_names(f"{effect.body}\n{effect.child}") | {"sys", *(["os"] if variables else [])}
     imports = sorted(
         (line for name, line in IMPORTS.items() if name in names),
         key=lambda line: (line.startswith("from"), line),
@@ -199,27 +179,6 @@ def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:
     ]
 
 
-def rerun_command(session: Session, finding: FindingRecord) -> str:
-    """Return the command that measures a finding's paths again, for the first of its arrays.
-
-    Empty for a conversion of the user's own, and for text that is unfit for a command line.
-    """
-    cases = [session.results[index].case for index in finding.results]
-    if not cases or _is_own(session):
-        return ""
-    paths = {case.path: case for case in cases if _array(case) == _array(cases[0])}
-    shown = list(paths.values())[:MOST_PATHS]
-    if finding.against is not None:
-        shown.append(session.results[finding.against].case)
-    settings = session.request.settings
-    options = [("--path", path) for path in _unique(glob.escape(case.path) for case in shown)]
-    if settings.placements != ("convert",):
-        options.append(("--placement", ",".join(settings.placements)))
-    options += [("--setup", settings.setup)] if settings.setup else []
-    options += [("--probe", probe) for probe in session.request.probe_files]
-    return _run_command(session, shown, options)
-
-
 def pair_command(session: Session) -> str:
     """Return the command that measures every path for an array like the user's own.
 
@@ -229,40 +188,21 @@ def pair_command(session: Session) -> str:
         return ""
     case = session.results[0].case
     is_made = case.dtype in DTYPES and case.layout in LAYOUTS and case.producer != case.consumer
-    names = {probe.name for probe in BUILTIN}
-    return _run_command(session, [case]) if is_made and {*case.pair} <= names else ""
+    if not is_made or not {*case.pair} <= {probe.name for probe in BUILTIN}:
+        return ""
+    axes = {
+        "--shape": shape_text(case.shape),
+        "--dtype": case.dtype,
+        "--layout": case.layout,
+        "--device": f"simulated:{session.simulated}" if session.simulated else case.device,
+    }
+    words = [word for option in axes.items() if option[1] not in DEFAULTS for word in option]
+    known = session.environment
+    if known.parent_python not in (None, known.python):
+        words += ["--python", session.request.python]
+    return shlex.join(["dlprof", "run", *case.pair, *words])
 
 
 def _is_own(session: Session) -> bool:
     """Whether the session measured a conversion that the user wrote."""
     return any(file.startswith(OF_USER) for file in session.request.probe_files)
-
-
-def _array(case: CaseRecord) -> tuple[object, ...]:
-    return case.pair, case.shape, case.dtype, case.layout, case.device
-
-
-def _run_command(
-    session: Session, cases: Sequence[CaseRecord], options: Sequence[tuple[str, str]] = ()
-) -> str:
-    """Return ``dlprof run`` for the pairs and arrays of these cases."""
-    axes = {
-        "--shape": [shape_text(case.shape) for case in cases],
-        "--dtype": [case.dtype for case in cases],
-        "--layout": [case.layout for case in cases],
-        "--device": [f"simulated:{session.simulated}" if session.simulated else cases[0].device],
-    }
-    axis_options = [(option, ",".join(_unique(values))) for option, values in axes.items()]
-    options = [*(option for option in axis_options if option[1] not in DEFAULTS), *options]
-    known = session.environment
-    if known.parent_python not in (None, known.python):
-        options.append(("--python", session.request.python))
-    pair = [",".join(_unique(names)) for names in zip(*(case.pair for case in cases), strict=True)]
-    values = [*pair, *(value for _, value in options)]
-    if any(value.startswith("-") or not value.replace("\n", "").isprintable() for value in values):
-        return ""
-    return shlex.join(["dlprof", "run", *pair, *(word for option in options for word in option)])
-
-
-def _unique(words: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(words))

@@ -32,8 +32,6 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
 COMMON_NAMES = frozenset(("root", "user", "ubuntu", "runner", "localhost"))
 """Names of users and hosts that are the same everywhere."""
 LEAST_LETTERS = 3
-MOST_CALLS = 8
-MOST_VARIABLES = 12
 LONGEST, LONGEST_CODE = 1500, 300
 ANSWERS = {0: "gone", 1: "there", 2: "cannot tell"}
 """The answer of a reproducer by its exit code."""
@@ -42,7 +40,6 @@ ENDINGS = {
     "gone": "**Not reproduced.** Exit code 0: the problem is gone.",
     "cannot tell": "**Not reproduced.** Exit code 2: the script cannot tell.",
 }
-TIMES = re.compile(r"\d (s|us)\b")
 
 
 @dataclass(frozen=True)
@@ -140,13 +137,13 @@ def ticket(
         shown = [
             _block(script.text.rstrip("\n"), "python"),
             "## Output",
-            *_output(ran, session.simulated > 0),
+            *_output(ran),
         ]
     more = f" (and {counted(len(calls), 'more path')})" if calls else ""
     parts = [
         f"# {title}{more}",
         _facts(session, finding),
-        _alike(calls),
+        "\n- ".join(["The same happens with:\n", *calls]) if calls else "",
         "## Reproducer",
         *shown,
         "## Versions",
@@ -190,33 +187,20 @@ def _other_calls(session: Session, finding: FindingRecord) -> list[str]:
     ]
 
 
-def _alike(calls: Sequence[str]) -> str:
-    more = len(calls) - MOST_CALLS
-    lines = [*calls[:MOST_CALLS], *([f"… and {more:,} more"] if more > 0 else [])]
-    return "\n- ".join(["The same happens with:\n", *lines]) if lines else ""
-
-
-def _output(ran: Ran | None, untimed: bool) -> list[str]:
+def _output(ran: Ran | None) -> list[str]:
     if ran is None:
         return ["The reproducer was not run: add --run to include its output."]
     unknown = f"**Not reproduced.** The script gave no answer: {_prose(ran.verdict)}."
-    # Times of a simulated device mean nothing.
-    lines = [line for line in ran.output.splitlines() if not (untimed and TIMES.search(line))]
-    parts = [
-        ENDINGS.get(ran.verdict, unknown),
-        _block("\n".join(lines) or "(no output)", "text"),
-    ]
+    parts = [ENDINGS.get(ran.verdict, unknown), _block(ran.output or "(no output)", "text")]
     has_errors = ran.verdict not in ENDINGS and ran.errors
     return [*parts, "On stderr:", _block(ran.errors, "text")] if has_errors else parts
 
 
 def _versions(session: Session, results: Sequence[Result]) -> str:
-    """Return frameworks, Python, system, processor, GPUs, and environment variables."""
+    """Return frameworks, Python, system, processor and GPUs."""
     known = session.environment
     names = {name for result in results for name in (result.case.producer, result.case.consumer)}
     names |= {module for result in results if result.recipe for module in result.recipe.modules}
-    on_device = any(result.case.device != "cpu" for result in results)
-    variables = (known.variables or {}) if on_device else {}
     lines = [
         ", ".join(f"{name} {version}" for name, version in known.distributions(names)),
         f"{known.implementation or 'Python'} {known.python or '?'}",
@@ -227,7 +211,6 @@ def _versions(session: Session, results: Sequence[Result]) -> str:
             f"{gpu.name or 'GPU'}, driver {gpu.driver_version or '?'}"
             for gpu in (known.known_gpus or ())[:2]
         ),
-        ", ".join(f"{name}={value}" for name, value in list(variables.items())[:MOST_VARIABLES]),
     ]
     return "\n".join(f"- {_prose(line)}" for line in lines if line)
 

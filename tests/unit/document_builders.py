@@ -28,9 +28,9 @@ COLUMNS = (Column("time", right=True), Column("result"), Column("path"), Column(
 
 def chart(*rows):
     """A chart with a point for each path, in the format of ``PATHS``."""
-    marks = [Mark(f"{label}, {problem}", 5, 9, "error", 7, "M0 0") for label, *_, problem in rows]
+    marks = [Mark(f"{label}, {problem}", 5, 9, "error", 7) for label, *_, problem in rows]
     lines = (ChartRow(label, (mark,)) for mark, (label, *_) in zip(marks, rows, strict=True))
-    return Chart(tuple(lines), ((50.0, "1 ms"),), "Times.", (("M0 0", "plain", "view"),))
+    return Chart(tuple(lines), ((50.0, "1 ms"),), "Times.")
 
 
 def row(label="numpy.asarray(x)", time_ns=33e3, kind="view", problem=""):

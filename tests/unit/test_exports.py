@@ -114,4 +114,3 @@ def test_a_gap_of_the_trace_is_no_success():
     notes = [note["message"]["text"] for note in invocation["toolExecutionNotifications"]]
     assert not invocation["executionSuccessful"]
     assert notes[0] == "not all is traced of a.so: no"
-    assert "copy: not known for 1 line" in notes

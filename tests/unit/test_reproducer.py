@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from html_builders import alone, case
 from repro_builders import finding_of, session_of
 from rule_builders import verdict
 
@@ -19,7 +20,8 @@ from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
-from dlprof.ticket.reproducer import reproducer
+from dlprof.protocol.statement import Side, UserCode
+from dlprof.ticket.reproducer import pair_command, reproducer
 
 ALL = [rule.id for rule in RULES]
 MODULES = {Torch: "torch", CuPy: "cupy", Jax: "jax", Numba: "numba", NumPy: "numpy"}
@@ -109,3 +111,10 @@ def test_a_finding_without_a_reproducer_is_explained(rule, changes, results, wor
     session = session_of(rule, **changes)
     with pytest.raises(NoReproducer, match=words):
         reproducer(session, finding_of(rule, results=results))
+
+
+def test_the_users_own_conversion_leads_to_every_path_of_its_frameworks():
+    sides = {"producer": Side("torch", "torch"), "consumer": Side("numpy", "numpy")}
+    own = UserCode.reference([UserCode("import numpy", "x", "{x}", "y", "native", **sides)])
+    session = alone(case(), request={"probe_files": [own]})
+    assert pair_command(session) == "dlprof run torch numpy --shape 4x4 --device cpu"
