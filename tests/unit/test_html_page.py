@@ -48,7 +48,7 @@ def test_each_row_of_a_table_of_paths_has_its_bar_and_folds_code_between_words()
     found = session_document(judged(make_session(*map(case, ("f.g(x, copy=True)", "h(x)")))))
     html = render(found)
     for code in ("f.<wbr>g(<wbr>x, copy=<wbr>True)", "h(<wbr>x)"):
-        row = html.partition(f"<code>{code}</code>")[2].partition("</tr>")[0]
+        row = html.partition(f'"><code>{code}</code>')[2].partition("</tr>")[0]
         assert "<circle" in row
 
 

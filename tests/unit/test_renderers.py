@@ -102,7 +102,7 @@ def test_no_text_becomes_markup(text):
 def test_prose_and_code_show_the_text_itself(text):
     page = from_markdown(f"| t | u |\n| --- | --- |\n| {markdown.code(text)} | end |")
     assert page.text.split() == ["t", "u", *" ".join(text.splitlines()).split(), "end"]
-    page = from_markdown(f"a {markdown.prose(text)} b")
+    page = from_markdown(f"a {markdown.prose(text).replace('<!-- -->', '')} b")
     assert page.text.split() == ["a", *text.split(), "b"]
 
 
