@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import pairwise
@@ -9,12 +10,13 @@ from typing import Any, NamedTuple
 
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView
-from dlprof.judge.cases import Cases
-from dlprof.judge.rule import EXPORT, Rule, finding, replacements
-from dlprof.judge.script import Effect, Subject
+from dlprof.judge.cases import NO_COPY, Cases, is_contiguous
+from dlprof.judge.rule import EXPORT, Rule, code, finding, producer_prefix, replacements
+from dlprof.judge.script import LOOK, Effect, Subject
 from dlprof.protocol.messages import ASKED_OTHERWISE, IMPORTED_OTHERWISE
 from dlprof.runner.evidence import HandshakeEvent
 from dlprof.runner.session import FindingRecord
+from dlprof.text.clean import first_words
 
 RECORDER = """
 calls = []
@@ -124,6 +126,7 @@ else:
 <replace>
 y = <taken>
 print("taken: <what>")
+<look>
 return True
 """
 
@@ -133,7 +136,7 @@ def show_not_negotiated(subject: Subject) -> Effect:
     evidence = cause.evidence if cause is not None else {}
     if not evidence or evidence.get("taken") == "__cuda_array_interface__":
         raise NoReproducer("the session does not say which request is answered")
-    texts = {"recorder": "", "replace": "", "taken": subject.code}
+    texts = {"recorder": "", "replace": "", "look": "", "taken": subject.code}
     if "answered" in evidence:
         texts |= {"what": "another request", "taken": f"x.__dlpack__({evidence['answered']})"}
     elif "legacy" in evidence:
@@ -172,6 +175,82 @@ def not_negotiated(cases: Cases) -> Iterator[FindingRecord]:
             "although the producer can deliver",
             cause.words,
             advice=replacements(cases, group, "takes it"),
+        )
+
+
+SAME_ADDRESS = f"{LOOK.strip()}\nif addresses[0] != addresses[1]:\n    return False"
+OF_COPIES = re.compile(r"\bcop(y|ies|ied)\b|zero-copy", re.IGNORECASE)
+MOST_WORDS = 12
+"""Of an error."""
+
+
+def show_view_refused(subject: Subject) -> Effect:
+    has_addresses = subject.has("address", "x") and subject.has("address", "y")
+    return subject.shown(
+        "refuses an array that another path takes without a copy",
+        TAKES,
+        recorder="",
+        replace="",
+        taken=subject.other.code,
+        what=subject.other.code,
+        look=subject.filled(SAME_ADDRESS) if has_addresses and 0 not in subject.shape else "",
+    )
+
+
+@partial(
+    Rule,
+    "DLP033",
+    "view-refused",
+    "info",
+    "An array is refused for a copy, its dtype or its length only if no path can share it.",
+    show_view_refused,
+)
+def view_refused(cases: Cases) -> Iterator[FindingRecord]:
+    """A path refuses an array that another path of the pair takes without a copy.
+
+    It takes the array itself, and its error says that it would have to copy, or it is a view of
+    other arrays. Each way through NumPy needs what NumPy has.
+    """
+    viewing = {case.result.case.way for case in cases.cases if case.kind == "view"}
+
+    def shares(case: CaseView) -> bool:
+        """Whether it is a view; an empty array has no memory that shows it."""
+        is_view = case.kind == "view" or (
+            0 in case.result.case.shape and case.result.case.way in viewing
+        )
+        is_right = case.result.status == "ok" and not case.is_wrong
+        return is_view and is_right and cases.safety(case).level != "unsafe"
+
+    def find_view(case: CaseView) -> CaseView | None:
+        record, text = case.result.case, case.result.reason or ""
+        argument = re.split("[,)]", case.code.partition("(")[2])[0]
+        forbids = case.promise == "view" or NO_COPY.search(case.code) is not None
+        is_of_copies = forbids and OF_COPIES.search(text) and not text.startswith("TypeError")
+        is_of_array = case.surveyed and is_contiguous(case) and record.way in viewing
+        if argument != record.source or not (
+            is_of_copies or (is_of_array and case.promise != "copy")
+        ):
+            return None
+        views = filter(shares, cases.arrays[case.array])
+        return min(views, key=lambda view: view.cost_ns, default=None)
+
+    def reason(case: CaseView) -> str:
+        return first_words(case.result.reason or "", MOST_WORDS)
+
+    views = {
+        case.index: view
+        for case in cases.cases
+        if case.failure == "refused" and _cause(case) is None and (view := find_view(case))
+    }
+    for group in cases.groups(lambda case: case.index in views and (case.pair[1], reason(case))):
+        view = views[group[0].index]
+        yield finding(
+            group,
+            ("refuses", "refuse"),
+            "an array that another path takes without a copy",
+            more=f"The error begins “{reason(group[0])}”.",
+            advice=f"{producer_prefix(group)}{code(view)} takes it without a copy.",
+            against=view,
         )
 
 

@@ -235,6 +235,11 @@ def asarray(source: Array, **forbidden: bool) -> Array:
     return copied(source.wait().data)
 
 
+def no_copy(source: Array) -> Array:
+    """Fault: says that memory cannot be shared, although it can."""
+    raise ValueError("unable to avoid a copy")
+
+
 def jam(source: Array) -> Array:
     """Fault: refuses complex numbers, and everything afterwards."""
     if source.dtype.kind == "c" or defaults["jammed"]:

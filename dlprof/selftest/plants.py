@@ -137,6 +137,7 @@ PLANTS = _sorted(
     Plant("set-default", ("set_default",), "DLP025", surveyed=True),
     Plant("freeze", ("lock",), "DLP029", immutable=True),
     Plant("warn", ("warn", "copy"), "DLP031", promise="copy"),
+    Plant("refuse-view", ("no_copy", "view"), "DLP033", promise="view"),
     Plant("jam", ("jam",), "DLP026", surveyed=True),
     Plant("row-major", ("row_major", "view"), "DLP028", surveyed=True),
     Plant("refuse-oddly", ("asarray_no_copy", "asarray"), "DLP024", surveyed=True),

@@ -34,6 +34,7 @@ BROKEN = {
 MOVED = verdict("copy", result_device="cpu", declared_device="cuda")
 FROZEN = verdict("ok", writable={"source": True, "result": False, "immutable": True})
 LOCKED = verdict("ok", writable={"source": True, "result": False, "immutable": False})
+NO_VIEW = "ValueError: unable to avoid a copy"
 GUILTY = [
     path("free(x)", 5 * US, ordering=ordered("stream-ordered", 9 * US)),
     path("wait(x)", 9 * US, ordering=ordered("host-sync")),
@@ -55,6 +56,7 @@ GUILTY = [
     path("lock(x)", values=LOCKED),
     path("open(x)", values=verdict("ok", writable={"source": True, "result": True})),
     path("mask(x)", values=verdict("ok", dropped=["mask"])),
+    path("avoids(x)", None, None, status="unsupported", reason=NO_VIEW, case={"promise": "view"}),
     path("warns(x)", owner="copy", warnings=verdict("warns", texts=["UserWarning: not writable"])),
     path("sets(x)", settings=verdict("changed", changed=[SETTING])),
     path("loop(x)", placement=LOOP),

@@ -1,7 +1,7 @@
 """Refusals: memory they leave behind, and errors that no standard prescribes."""
 
 import pytest
-from rule_builders import path, verdict
+from rule_builders import found, path, verdict
 
 from dlprof.judge import find
 
@@ -95,3 +95,34 @@ def test_a_refusal_is_named_if_a_stand_in_is_accepted(asked, stand_in, refused_a
     case = {"protocol": "cuda-array-interface"}
     found = find([path("f(x)", status="unsupported", case=case, **at)])
     assert [one.rule for one in found] == ["DLP023"] * is_found
+
+
+COPY_NEEDED = "ValueError: a copy is needed"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "is_found"),
+    [
+        ("f(x, copy=False)", COPY_NEEDED, True),
+        ("f(x, copy=False)", "ValueError: it needs gradients", False),
+        ("f(x, copy=False)", "TypeError: f() got an unexpected keyword argument 'copy'", False),
+        ("f(x.numpy(), copy=False)", COPY_NEEDED, False),
+        ("f(x)", COPY_NEEDED, False),
+    ],
+)
+def test_a_view_is_refused_for_a_copy_although_another_path_shares(code, reason, is_found):
+    forbids = path(code, None, None, values=None, status="unsupported", reason=reason)
+    (view, copy) = path("g(x)"), path("g(x)", owner="copy")
+    assert bool(found("DLP033", forbids, view)) is is_found
+    assert found("DLP033", forbids, copy) == []
+
+
+def test_a_dtype_is_refused_although_another_path_shares_it():
+    def survey(code, dtype, **parts):
+        return path(code, None, case={"dtype": dtype, "survey": True}, **parts)
+
+    plain, other = survey("f(x)", "float32"), survey("g(x)", "bool")
+    no_bool = {"owner": None, "values": None, "status": "unsupported", "reason": "no bool"}
+    (finding,) = found("DLP033", plain, other, survey("f(x)", "bool", **no_bool))
+    assert finding.advice == "g(x) takes it without a copy."
+    assert found("DLP033", plain, survey("f(x)", "bool", **no_bool)) == []
