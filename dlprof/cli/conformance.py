@@ -11,7 +11,8 @@ import typer
 from dlprof.cli.options import Given, takes
 from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.runner import files, options
-from dlprof.runner.catalog import inspect_interpreter
+from dlprof.runner.axes import axis_value, simulated_in
+from dlprof.runner.catalog import check_cuda, inspect_interpreter
 from dlprof.runner.options import Option, Several, Text
 from dlprof.runner.progress import Bar
 from dlprof.text.clean import counted, nearest
@@ -25,6 +26,19 @@ def _severity(word: str) -> Iterable[str]:
     return [word]
 
 
+def _device(word: str) -> str:
+    (found,) = axis_value("device", word)
+    return found
+
+
+DEVICE = replace(
+    options.DEVICES,
+    flag="--device",
+    kind=Text(_device),
+    help="Where all arrays are: cpu, cuda or simulated.",
+    panel=options.MEASURING,
+    default="cpu",
+)
 FAIL_ON = replace(
     options.FAIL_ON,
     kind=Several(_severity, commas=True),
@@ -43,7 +57,7 @@ OUTPUT = replace(options.SESSION, help="Keep the verdicts here as JSON, or the s
 
 
 @takes(
-    *(*options.INTERPRETER, FAIL_ON, REPRO, options.FULL),
+    *(DEVICE, *options.INTERPRETER, FAIL_ON, REPRO, options.FULL),
     *(OUTPUT, JSON, options.HTML, options.MARKDOWN),
 )
 def conformance(
@@ -69,16 +83,20 @@ def conformance(
         hint = nearest(repro, CHECKS, cutoff=0.0)
         raise UsageError(f"--repro {repro}: there is no such check; {hint}")
     values = given.settled()
-    catalog = inspect_interpreter(values["python"], values["probes"])
+    simulated = simulated_in([given[DEVICE]])
+    catalog = inspect_interpreter(values["python"], values["probes"], simulated)
     probe = catalog.installed(framework)
+    device = "cuda" if simulated else given[DEVICE]
+    if device == "cuda":
+        check_cuda(catalog, [probe.name])
     if repro is not None:
-        deliver(runner.script(catalog, probe, CHECKS[repro]), output)
+        deliver(runner.script(catalog, probe, CHECKS[repro], device), output)
         return
     with Bar(f"checking {probe.name}") as bar:
         bar.start(len(CHECKS))
-        found = tuple(runner.conformance(catalog, probe, bar.step))
+        found = tuple(runner.conformance(catalog, probe, device, bar.step))
     python = str(catalog.interpreter["python"])
-    measured = reports.Conformance(probe.name, probe.version or "", python, found)
+    measured = reports.Conformance(probe.name, probe.version or "", python, found, given[DEVICE])
     document = reports.conformance_document(measured)
     outputs.print_report(document)
     outputs.write(document, {"--json": lambda: [reports.as_json(measured)]})

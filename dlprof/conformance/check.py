@@ -13,7 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dlprof.conformance.counterpart import HALVES, LAZY, NEW, OLD, Source, attempt, available_dtypes
+from dlprof.conformance.counterpart import (
+    CPU,
+    HALVES,
+    LAZY,
+    NEW,
+    OLD,
+    Source,
+    array_device,
+    attempt,
+    available_dtypes,
+)
 from dlprof.probes.capsule import capsule_name
 
 STANDARDS = "DLPack 1.3, array API 2025.12"
@@ -146,6 +156,11 @@ def raises(kind: type[Exception], call: Any, *arguments: Any, **keywords: Any) -
 
 
 # Needs
+
+
+def on_host(_: Any) -> None:
+    if array_device()[0] != CPU:
+        raise NotApplicable("its arrays are on a CUDA device")
 
 
 def importing(framework: Any) -> None:

@@ -28,6 +28,9 @@ NEW = b"dltensor_versioned"
 OLD = b"dltensor"
 USED = {NEW: b"used_dltensor_versioned", OLD: b"used_dltensor"}
 """The name of each kind of capsule, before and after it is consumed."""
+CPU, CUDA = 1, 2
+KIND = CPU
+"""The type of the device of all arrays."""
 READ_ONLY = 1
 COPIED = 2
 EXT_DEV = 12
@@ -73,6 +76,48 @@ forever = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythona
 Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
+def array_device() -> tuple[int, int]:
+    """Return the device of all arrays, as ``__dlpack_device__`` says it."""
+    return KIND, 0
+
+
+def call_cuda(name: str, *arguments: Any) -> None:
+    """Call the driver for the first CUDA device when all work is done."""
+    driver, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+    driver.cuInit(0)
+    driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+    driver.cuCtxSetCurrent(context)
+    driver.cuCtxSynchronize()
+    if code := getattr(driver, name)(*arguments):
+        raise RuntimeError(f"{name} fails with code {code}")
+
+
+def new_memory() -> int:
+    """Return the address of a page on the device, which stays until the process ends."""
+    if KIND == CPU:
+        memory = mmap.mmap(-1, 4096)
+        forever(memory)
+        return ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    address = ctypes.c_uint64()
+    call_cuda("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(4096))
+    return address.value
+
+
+def read(address: int, size: int) -> bytes:
+    if KIND == CPU:
+        return ctypes.string_at(address, size)
+    found = ctypes.create_string_buffer(size)
+    call_cuda("cuMemcpyDtoH_v2", found, ctypes.c_uint64(address), ctypes.c_size_t(size))
+    return found.raw
+
+
+def write(address: int, data: bytes) -> None:
+    if KIND == CPU:
+        ctypes.memmove(address, data, len(data))
+    elif data:
+        call_cuda("cuMemcpyHtoD_v2", ctypes.c_uint64(address), data, ctypes.c_size_t(len(data)))
+
+
 class Source:
     """An array with a standard ``__dlpack__``, which notes the arguments of each call.
 
@@ -91,15 +136,15 @@ class Source:
         shape: tuple[int, ...] = (2, 3),
         strides: tuple[int, ...] = (3, 1),
         dtype: tuple[int, int, int] = (2, 32, 1),
-        device: int = 1,
+        device: int = 0,
         byte_offset: int = 0,
         shift: int = 0,
         only: bytes = b"",
         keywords: tuple[str, ...] = KEYWORDS,
     ) -> None:
-        self.memory = mmap.mmap(-1, 4096)
-        self.memory.write(struct.pack(f"{len(numbers)}{form}", *numbers))
-        self.data = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.data = new_memory()
+        write(self.data, struct.pack(f"{len(numbers)}{form}", *numbers))
+        device = device or KIND
         lengths, steps = (
             (ctypes.c_int64 * len(sizes))(*sizes) if sizes else None for sizes in (shape, strides)
         )
@@ -175,7 +220,7 @@ def elements(managed: Any, form: str = "f") -> list[Any]:
     found, item = [], struct.calcsize(form)
     for index in itertools.product(*map(range, shape)):
         address = first_address(managed) + item * sum(map(operator.mul, index, strides))
-        parts = struct.unpack(form, ctypes.string_at(address, item))
+        parts = struct.unpack(form, read(address, item))
         found.append(complex(*parts) if len(parts) > 1 else parts[0])
     return found
 

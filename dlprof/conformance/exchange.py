@@ -20,7 +20,7 @@ from dlprof.conformance.counterpart import (
     rename_capsule,
 )
 from dlprof.conformance.producer import delete
-from dlprof.probes.capsule import Managed, ManagedVersioned, Tensor, capsule_pointer, new_capsule
+from dlprof.probes.capsule import ManagedVersioned, Tensor, capsule_pointer, new_capsule
 
 gives, takes = (partial(check, role, "must") for role in ("producer", "consumer"))
 TABLE = "major minor previous allocate from_object to_object borrow current_stream"
@@ -90,19 +90,6 @@ def exchange_gives(framework: Any) -> None:
     if elements(managed) != framework.values(x):
         raise Violated(f"the tensor has the values {elements(managed)}")
     delete(managed)
-
-
-@gives(
-    f"{HEADER}, DLPackDLTensorFromPyObjectNoSync",
-    "A borrowed tensor has the values.",
-    provides("borrow"),
-)
-def exchange_lends(framework: Any) -> None:
-    x = framework.make("C")
-    managed = Managed()
-    called(functions(x).borrow, (ctypes.py_object, ctypes.POINTER(Tensor)), x, managed.tensor)
-    if elements(managed) != framework.values(x):
-        raise Violated(f"the tensor has the values {elements(managed)}")
 
 
 @takes(

@@ -30,6 +30,7 @@ from dlprof.conformance.counterpart import (
     OLD,
     VALUES,
     Source,
+    array_device,
     attempt,
     available_dtypes,
 )
@@ -179,7 +180,7 @@ def device_error(framework: Any) -> None:
 
 @must(DEVICE, "The device type may be an enum.", objects)
 def device_enum(framework: Any) -> None:
-    kind = enum.IntEnum("kind", {"CPU": 1})
+    kind = enum.IntEnum("kind", {"OWN": array_device()[0]})
     source = Source()
-    source.device = kind.CPU, 0
+    source.device = kind.OWN, 0
     holds(framework, arrives(framework, source))

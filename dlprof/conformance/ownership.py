@@ -52,13 +52,6 @@ class Holder(Source):
 # Capsules and deleters
 
 
-@must(f"{PYTHON}, Syntax", "One object can be imported twice.", taking)
-def imported_twice(framework: Any) -> None:
-    source = Source()
-    for _ in range(2):
-        holds(framework, arrives(framework, source))
-
-
 @must(f"{IMPORT}, Returns", "An array of its own has the same values.", importing, exports)
 def own_array(framework: Any) -> None:
     for kind in ("C", "empty", "cube", *available_dtypes(framework)):
@@ -208,17 +201,3 @@ def device_keyword(framework: Any) -> None:
 @must(f"{IMPORT}, Raises", "An object without the methods raises AttributeError.", objects)
 def no_methods(framework: Any) -> None:
     raises(AttributeError, framework.from_dlpack, object())
-
-
-@must(f"{IMPORT}, Raises", "The producer's exceptions are passed on.", objects)
-def passes_errors_on(framework: Any) -> None:
-    class Failing(Source):
-        error: type[Exception] = BufferError
-
-        def standard(self, **_: Any) -> Any:
-            raise self.error("by the producer")
-
-    source = Failing()
-    raises(BufferError, framework.take, source)
-    source.error = MemoryError
-    raises(MemoryError, framework.take, source)

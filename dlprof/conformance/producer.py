@@ -6,6 +6,7 @@ import ctypes
 import gc
 import itertools
 import os
+import struct
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from dlprof.conformance.check import (
     keyword,
     lazy_arrays,
     methods,
+    on_host,
     raises,
     versioned_copies,
     versioned_exports,
@@ -46,6 +48,7 @@ from dlprof.conformance.counterpart import (
     READ_ONLY,
     USED,
     Deleter,
+    array_device,
     attempt,
     available_dtypes,
     contents,
@@ -55,6 +58,7 @@ from dlprof.conformance.counterpart import (
     forever,
     in_thread,
     lengths,
+    read,
     rename_capsule,
 )
 from dlprof.probes.capsule import ManagedVersioned, capsule_name
@@ -125,11 +129,11 @@ def has_methods(framework: Any) -> None:
         raise Violated(f"its array has no {' and no '.join(missing)}")
 
 
-@must(DEVICE, "The device is a pair of numbers; host memory is (1, 0).", methods)
+@must(DEVICE, "The device is a pair of numbers; (1, 0) on the host, (2, 0) on CUDA.", methods)
 def device_pair(framework: Any) -> None:
     x = framework.make("C")
     device = x.__dlpack_device__()
-    if not isinstance(device, tuple) or list(map(int, device)) != [1, 0]:
+    if not isinstance(device, tuple) or tuple(map(int, device)) != array_device():
         raise Violated(f"the device is {device!r}")
 
 
@@ -175,7 +179,7 @@ def keywords_together(framework: Any) -> None:
             continue
         form = DTYPES[kind][2] if kind in DTYPES else "f"
         # A refusal of one keyword alone is a deviation of another check.
-        alone: Any = [{"dl_device": (1, 0)}, {"copy": False}, {"copy": True}]
+        alone: Any = [{"dl_device": array_device()}, {"copy": False}, {"copy": True}]
         valid = [args for args in alone if not attempt(x.__dlpack__, max_version=(1, 3), **args)[1]]
         devices = [
             None,
@@ -194,7 +198,7 @@ def keywords_together(framework: Any) -> None:
                 raise Violated(f"{kind} with {keywords} has other values")
 
 
-@must(f"{EXPORT}, stream", "On the CPU only a stream of None is accepted.", methods)
+@must(f"{EXPORT}, stream", "On the CPU only a stream of None is accepted.", on_host, methods)
 def no_stream_on_cpu(framework: Any) -> None:
     if attempt(framework.make("C").__dlpack__, stream=1)[1] is None:
         raise Violated("it accepts stream=1")
@@ -202,8 +206,8 @@ def no_stream_on_cpu(framework: Any) -> None:
 
 @must(f"{EXPORT}, dl_device", "The array's own device may be asked for.", keyword("dl_device"))
 def own_device(framework: Any) -> None:
-    tensor = exported(framework, framework.make("C"), dl_device=(1, 0)).tensor
-    if (tensor.device_type, tensor.device_id) != (1, 0):
+    tensor = exported(framework, framework.make("C"), dl_device=array_device()).tensor
+    if (tensor.device_type, tensor.device_id) != array_device():
         raise Violated(f"the tensor is on device {tensor.device_id} of type {tensor.device_type}")
 
 
@@ -356,7 +360,7 @@ def lazy_values(framework: Any) -> None:
             capsule = framework.export(x)
         except Exception:  # noqa: BLE001, S112 - it has no such arrays, or refuses them
             continue
-        numbers = (ctypes.c_float * 2).from_address(first_address(contents(capsule)))
+        numbers = struct.unpack("ff", read(first_address(contents(capsule)), 8))
         found = complex(*numbers) if kind == "conjugated" else numbers[0]
         if found != framework.values(x)[0]:
             raise Violated(f"{kind}: the memory begins with {found} for {framework.values(x)[0]}")

@@ -79,6 +79,7 @@ class Binding:
     setup: str
     arrays: dict[str, str]
     members: dict[str, str]
+    device: str = "cpu"
 
     def text(self, kinds: Container[str] = KINDS) -> str:
         """Return the source text, with arrays of these kinds."""
@@ -89,16 +90,15 @@ class Binding:
         return TEXT.format(setup=self.setup, arrays=arrays, members=members)
 
 
-def binding(probe: Probe) -> Binding:
+def binding(probe: Probe, device: str = "cpu") -> Binding:
     """Raises :class:`Unsupported` if the probe does not say how to read its arrays."""
-    idioms = probe.idioms("cpu", "float32")
+    idioms = probe.idioms(device, "float32")
     if missing := {"values", "shape", "dtype"} - set(idioms):
         raise Unsupported(f"its probe has no idiom {', '.join(sorted(missing))}")
     function, takes_objects = importer(probe)
-    capsules = [way.code for way in probe.exports if way.protocol is Protocol.DLPACK_CAPSULE]
-    gives_objects = any(
-        way.protocol is Protocol.DLPACK and way.code == "{x}" for way in probe.exports
-    )
+    exports = [way for way in probe.exports if device in way.devices]
+    capsules = [way.code for way in exports if way.protocol is Protocol.DLPACK_CAPSULE]
+    gives_objects = any(way.protocol is Protocol.DLPACK and way.code == "{x}" for way in exports)
     if function is None and not capsules and not gives_objects:
         raise Unsupported("its probe declares no way in or out by DLPack")
     idiom = {name: written(code, "x", "float32") for name, code in idioms.items()}
@@ -121,8 +121,8 @@ def binding(probe: Probe) -> Binding:
     elif capsules:
         call = written(capsules[0], "x", "float32").removesuffix(")")
         members["export"] = f"lambda x, **keywords: {call}{', ' * (call[-1] != '(')}**keywords)"
-    arrays = {kind: text for kind in KINDS if (text := array_text(probe, kind))}
-    return Binding(probe.name, probe.setup, arrays, members)
+    arrays = {kind: text for kind in KINDS if (text := array_text(probe, kind, device))}
+    return Binding(probe.name, probe.setup, arrays, members, device)
 
 
 def importer(probe: Probe) -> tuple[str | None, bool]:
@@ -135,9 +135,9 @@ def importer(probe: Probe) -> tuple[str | None, bool]:
     return None, False
 
 
-def array_text(probe: Probe, kind: str) -> str:
+def array_text(probe: Probe, kind: str, device: str) -> str:
     """Return source text of an array of this kind; empty if the framework has none."""
-    spec = ArraySpec(SHAPES.get(kind, SHAPE), "float32")
+    spec = ArraySpec(SHAPES.get(kind, SHAPE), "float32", device=device)
     if kind in DTYPES:
         spec = replace(spec, dtype=kind)
     elif kind not in SHAPES:
@@ -178,8 +178,8 @@ def script(check: Check, bound: Binding, version: str = "") -> str:
     }
     lines = sorted({imports[name] for name in used & imports.keys()})
     end = MAIN.format(name=check.run.__name__)
-    whole = [*lines, *dict.fromkeys(texts), bound.text(words), end]
-    return HEAD.format(**facts) + "\n".join(whole)
+    whole = "\n".join([*lines, *dict.fromkeys(texts), bound.text(words), end])
+    return HEAD.format(**facts) + whole.replace("KIND = CPU", f"KIND = {bound.device.upper()}")
 
 
 @cache

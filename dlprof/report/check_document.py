@@ -36,6 +36,7 @@ class Conformance:
     version: str
     python: str
     found: tuple[Found, ...]
+    device: str = "cpu"
 
     def wrong(self, least: str = SEVERITIES[-1]) -> list[Found]:
         """Return violations and crashes of at least this severity, worst first."""
@@ -58,9 +59,12 @@ def conformance_document(measured: Conformance) -> Document:
     }
     wrong = measured.wrong()
     unknown = measured.having(("unknown",), SEVERITIES[-1])
+    place, option = "", ""
+    if measured.device != "cpu":
+        place, option = f" · arrays on {measured.device}", f" --device {measured.device}"
     return Document(
         f"Conformance of {name}",
-        f"{STANDARDS} · Python {measured.python}",
+        f"{STANDARDS} · Python {measured.python}{place}",
         answers=(
             Answer("answer", "", "", _answer(measured.framework, wrong, unknown)),
             *(Answer(f"as {role}", "", "", counts(rows)) for role, rows in roles.items()),
@@ -71,9 +75,9 @@ def conformance_document(measured: Conformance) -> Document:
             for role, rows in roles.items()
         ),
         commands=(
-            f"dlprof conformance {measured.framework} --full",
+            f"dlprof conformance {measured.framework}{option} --full",
             *(
-                f"dlprof conformance {measured.framework} --repro {row.check.name}"
+                f"dlprof conformance {measured.framework}{option} --repro {row.check.name}"
                 for row in wrong[:1]
             ),
         ),
@@ -147,6 +151,7 @@ def as_json(measured: Conformance) -> str:
         "framework": measured.framework,
         "version": measured.version,
         "python": measured.python,
+        "device": measured.device,
         "standards": STANDARDS,
         "checks": checks,
     }

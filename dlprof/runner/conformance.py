@@ -28,23 +28,23 @@ class Found:
 
 
 def conformance(
-    catalog: Catalog, probe: ProbeInfo, step: Callable[[], None] = lambda: None
+    catalog: Catalog, probe: ProbeInfo, device: str, step: Callable[[], None] = lambda: None
 ) -> Iterator[Found]:
     """Run all checks, one after the other. Raises :class:`Unmeasured` if none can be run.
 
     A check that ends a worker after other checks is run again alone.
     """
-    if "cpu" not in probe.devices:
-        raise Unmeasured(f"{probe.name} owns no arrays on the host, where our counterparts are")
+    if device not in probe.devices:
+        raise Unmeasured(f"{probe.name} has no arrays on {device}: see --device")
     worker: WorkerClient | None = None
     try:
         for check in CHECKS.values():
             worker, is_fresh = (worker, False) if worker else (_start(catalog, probe), True)
-            outcome = _ask(worker, probe, check)
+            outcome = _ask(worker, probe, check, device)
             if not outcome.alive and not is_fresh:
                 worker.close()
                 worker = _start(catalog, probe)
-                outcome = _ask(worker, probe, check)
+                outcome = _ask(worker, probe, check, device)
             if not outcome.alive:
                 worker.close()
                 worker = None
@@ -55,16 +55,16 @@ def conformance(
             worker.close()
 
 
-def script(catalog: Catalog, probe: ProbeInfo, check: Check) -> str:
+def script(catalog: Catalog, probe: ProbeInfo, check: Check, device: str) -> str:
     """Return the check as a script without dlprof.
 
     Raises :class:`Unmeasured` if the check is not applicable: a script would give another answer.
     """
     with _start(catalog, probe) as worker:
-        outcome = _ask(worker, probe, check, script=True, version=probe.version or "")
+        outcome = _ask(worker, probe, check, device, script=True, version=probe.version or "")
         if "script" not in outcome.parts:
             raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")
-        found = _result(check, _ask(worker, probe, check), probe)
+        found = _result(check, _ask(worker, probe, check, device), probe)
     if found.verdict == "not applicable":
         raise Unmeasured(f"{check.name} is not applicable to {probe.name}: {found.observation}")
     return str(outcome.parts["script"])
@@ -74,10 +74,12 @@ def _start(catalog: Catalog, probe: ProbeInfo) -> WorkerClient:
     return worker_client.start(catalog.python, {**probe.variables, **catalog.variables})
 
 
-def _ask(worker: WorkerClient, probe: ProbeInfo, check: Check, **fields: object) -> Outcome:
+def _ask(
+    worker: WorkerClient, probe: ProbeInfo, check: Check, device: str, **fields: object
+) -> Outcome:
     source, name = probe.reference
-    request = {"do": "conformance", "source": source, "name": name, "check": check.name, **fields}
-    return worker.ask(request, LIMIT_S)
+    request = {"do": "conformance", "source": source, "name": name, "check": check.name}
+    return worker.ask({**request, "device": device, **fields}, LIMIT_S)
 
 
 def _result(check: Check, outcome: Outcome, probe: ProbeInfo) -> Found:

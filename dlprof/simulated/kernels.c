@@ -25,9 +25,17 @@
 
 enum { MOST_PARAMETERS = 256, MOST_POINTERS = 1024, MOST_DIMENSIONS = 32, MOST_PLACES = 64 };
 
+struct variable {
+    char *name;
+    address_t address;
+    size_t size;
+    struct variable *next;
+};
+
 struct module {
     char *image; /* a copy of the code, a cubin or PTX; null if there is none that can be read */
     size_t size;
+    struct variable *variables; /* the ones that were looked up */
 };
 
 struct kernel {
@@ -212,6 +220,11 @@ SAME(cuModuleLoadFatBinary, cuModuleLoadData)
 
 API cuModuleUnload(struct module *module)
 {
+    for (struct variable *one = module->variables, *next; one; one = next) {
+        next = one->next; /* its memory stays: cuMemFree would wait */
+        free(one->name);
+        free(one);
+    }
     free(module->image);
     return free(module), SUCCESS;
 }
@@ -227,6 +240,68 @@ API cuModuleGetFunction(struct kernel **kernel, struct module *module, const cha
     }
     return SUCCESS;
 }
+
+API cuMemAlloc(address_t *address, size_t size_bytes);
+
+/* The bytes of a variable: a symbol of an ELF file, or ".global .align 8 .b8 NAME[24]" in PTX. */
+static size_t variable_size(const struct module *module, const char *name)
+{
+    const char *image = module->image;
+    if (image && !memcmp(image, ELFMAG, SELFMAG)) {
+        const Elf64_Ehdr *header = (const void *)image;
+        const Elf64_Shdr *sections = (const void *)(image + header->e_shoff);
+        for (int i = 0; i < header->e_shnum; i++) {
+            if (sections[i].sh_type != SHT_SYMTAB) {
+                continue;
+            }
+            const char *names = image + sections[sections[i].sh_link].sh_offset;
+            const Elf64_Sym *symbol = (const void *)(image + sections[i].sh_offset);
+            for (size_t left = sections[i].sh_size / sizeof *symbol; left; left--, symbol++) {
+                if (ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && !strcmp(names + symbol->st_name, name)) {
+                    return symbol->st_size;
+                }
+            }
+        }
+        return 0;
+    }
+    for (const char *at = image; at && (at = strstr(at, name)); at++) {
+        if (at[strlen(name)] == '[') {
+            return strtoul(at + strlen(name) + 1, NULL, 10);
+        }
+    }
+    return 0;
+}
+
+/* A variable has memory of its own. Its first values are not read from the code. */
+API cuModuleGetGlobal(address_t *address, size_t *size, struct module *module, const char *name)
+{
+    struct variable *found = module->variables;
+    while (found && strcmp(found->name, name)) {
+        found = found->next;
+    }
+    if (!found) {
+        struct variable made = {.size = variable_size(module, name), .next = module->variables};
+        if (!made.size) {
+            return NOT_FOUND;
+        }
+        int status = cuMemAlloc(&made.address, made.size);
+        if (status) {
+            return status;
+        }
+        made.name = strdup(name);
+        module->variables = found = malloc(sizeof made);
+        *found = made;
+    }
+    if (address) {
+        *address = found->address;
+    }
+    if (size) {
+        *size = found->size;
+    }
+    return SUCCESS;
+}
+
+SAME(cuLibraryGetGlobal, cuModuleGetGlobal)
 
 API cuModuleGetLoadingMode(int *mode) { return *mode = 2, SUCCESS; } /* lazy */
 

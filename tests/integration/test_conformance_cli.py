@@ -37,7 +37,7 @@ def repro(catalog, tmp_path):
 
     def repro(name):
         path = tmp_path / f"{name}.py"
-        path.write_text(runner.script(catalog, catalog.find("plain"), CHECKS[name]))
+        path.write_text(runner.script(catalog, catalog.find("plain"), CHECKS[name], "cpu"))
         return path
 
     return repro

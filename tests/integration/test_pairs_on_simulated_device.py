@@ -4,6 +4,7 @@
 stream and for a non-blocking one of the framework's own: the worse of both.
 """
 
+import json
 import os
 import subprocess
 
@@ -119,3 +120,15 @@ def test_page_locked_memory_stays_on_the_host_or_is_copied(pair, code, device, t
     (result,) = session.results
     assert result.ownership.verdict == ("view" if device == "cpu" else "copy")
     assert result.ownership.evidence.result_device == device
+
+
+def test_conformance_is_checked_with_arrays_on_the_device(tmp_path):
+    where = ("--device", "simulated", "--python", PYTHON)
+    done = command_line.dlprof("conformance", "cupy", *where, "-o", tmp_path / "v.json")
+    assert done.code == 0, done.err
+    found = {
+        one["name"]: one["verdict"]
+        for one in json.loads((tmp_path / "v.json").read_text())["checks"]
+    }
+    names = ("device-pair", "byte-offset", "row-gaps", "deleter-once", "asks-for-no-stream")
+    assert [found[name] for name in names] == [*["holds"] * 4, "not applicable"]

@@ -53,7 +53,7 @@ def found(monkeypatch):
         monkeypatch.setattr(
             worker_client, "start", lambda *_: started.append(1) or Worker({SECOND: outcome})
         )
-        verdicts = {one.check.name: one for one in runner.conformance(CATALOG, PROBE)}
+        verdicts = {one.check.name: one for one in runner.conformance(CATALOG, PROBE, "cpu")}
         assert len(verdicts) == len(CHECKS)
         assert {one.verdict for name, one in verdicts.items() if name != SECOND} == {"holds"}
         return verdicts[SECOND].verdict, verdicts[SECOND].observation, len(started)
@@ -100,4 +100,4 @@ def test_a_framework_that_cannot_be_imported_is_not_measured(monkeypatch):
     lost = Outcome("failed", "ImportError: no x", stage="import")
     monkeypatch.setattr(worker_client, "start", lambda *_: Worker({FIRST: lost}))
     with pytest.raises(Unmeasured, match="no x"):
-        list(runner.conformance(CATALOG, PROBE))
+        list(runner.conformance(CATALOG, PROBE, "cpu"))

@@ -263,6 +263,16 @@ def test_the_parameters_of_a_kernel_are_read_from_compressed_code(driver):
     assert (offset.value, size.value) == (24, 4)
 
 
+def test_a_variable_of_a_module_has_one_address_and_its_size(driver):
+    module = driver.new("cuModuleLoadData", b".global .align 8 .b8 table[24];")
+    size = c_size_t()
+    address = driver.new("cuModuleGetGlobal", byref(size), module, b"table", kind=c_uint64)
+    driver("cuMemcpyHtoD", address, bytes(range(24)), size)
+    again = driver.new("cuModuleGetGlobal", None, module, b"table", kind=c_uint64)
+    assert driver.read(again, 24) == bytes(range(24))
+    assert driver.status("cuModuleGetGlobal", byref(address), None, module, b"other") == 500
+
+
 def test_poison_follows_copies_and_ends_at_overwritten_bytes(driver):
     source, target = driver.memory(), driver.memory()
     poison(driver, source)
