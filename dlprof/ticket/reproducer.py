@@ -11,6 +11,7 @@ import math
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from textwrap import fill
 
@@ -19,7 +20,7 @@ from dlprof.judge import BY_ID
 from dlprof.judge.rule import Rule
 from dlprof.judge.script import Effect, Subject, subject
 from dlprof.probes import BUILTIN
-from dlprof.probes.base import DTYPES, LAYOUTS
+from dlprof.probes.base import DTYPES, LAYOUTS, ArraySpec
 from dlprof.protocol.statement import OF_USER
 from dlprof.runner.axes import shape_text
 from dlprof.runner.session import FindingRecord, Result, Session
@@ -33,6 +34,7 @@ from dlprof.text.source import (
     needed,
     used_names,
 )
+from dlprof.worker.instruments.recipe import creates
 
 MODULES = ("ctypes", "gc", "locale", "multiprocessing", "os", "re", "signal", "sys", "warnings")
 IMPORTS = {
@@ -76,11 +78,12 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True)
 class Reproducer:
-    """A script that shows what a ``call`` ``does``."""
+    """A script that shows what a ``call`` ``does`` with the array of a ``result``."""
 
     call: str
     does: str
     text: str
+    result: Result
 
 
 def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
@@ -88,15 +91,42 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
     rule = BY_ID.get(finding.rule)
     if rule is None:
         raise NoReproducer(f"this dlprof has no reproducer for {finding.rule}")
-    clearest = _subject(session, finding, rule)
-    subjects = [clearest, clearest.against] if clearest.against else [clearest]
-    effect = rule.effect(clearest)
+    case = _subject(session, finding, rule)
+    subjects = [case, case.against] if case.against else [case]
+    effect = rule.effect(case)
     try:
         text = _script(effect, subjects, session)
         compile(text, "<reproducer>", "exec")
     except NOT_PYTHON as error:
         raise NoReproducer(f"{UNREADABLE}: {error}") from None
-    return Reproducer(effect.call, effect.does, text)
+    return Reproducer(effect.call, effect.does, text, case.result)
+
+
+def smaller(session: Session, finding: FindingRecord, longest: int) -> Reproducer | None:
+    """Return the script with axes of at most the ``longest`` length.
+
+    None if the array has no longer one, if the finding is about times, which belong to a size, and
+    if dlprof did not make the array.
+    """
+    rule, result = BY_ID[finding.rule], clearest(session, finding)
+    case, recipe = result.case, result.recipe
+    shape = tuple(min(longest, size) for size in case.shape)
+    probes = {probe.name: probe for probe in BUILTIN}
+    if rule.times or _is_own(session) or case.producer not in probes:
+        return None
+    if recipe is None or shape == case.shape:
+        return None
+    spec = ArraySpec(shape, case.dtype, case.layout, case.device, corners=case.survey)
+    create = creates(probes[case.producer](), spec)
+    changes = {
+        "case": case.model_copy(update={"shape": shape}),
+        "recipe": recipe.model_copy(update={"create": create}),
+    }
+    results = [*session.results, result.model_copy(update=changes)]
+    last = finding.model_copy(update={"results": [len(results) - 1], "against": None})
+    with suppress(NoReproducer):  # it compares with another case, which has the measured size
+        return reproducer(session.model_copy(update={"results": results}), last)
+    return None
 
 
 def _subject(session: Session, finding: FindingRecord, rule: Rule) -> Subject:

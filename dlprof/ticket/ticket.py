@@ -21,8 +21,10 @@ from dlprof.runner.worker_client import child_environment, end
 from dlprof.simulated.environment import variables
 from dlprof.text import markdown
 from dlprof.text.clean import clean, counted, sanitised
-from dlprof.ticket.reproducer import Reproducer, clearest, reproducer
+from dlprof.ticket.reproducer import Reproducer, clearest, reproducer, smaller
 
+AXES = (3, 64)
+"""The longest axes of the arrays that a ticket tries before the measured one."""
 SUPERVISOR = Path(__file__).parents[1] / "worker" / "supervisor.py"
 LIMIT_S = 180.0
 MOST_LINES = 8
@@ -118,10 +120,23 @@ def written(session: Session, finding: FindingRecord, python: str | None) -> str
     try:
         script = reproducer(session, finding)
         if python is not None:
-            ran = run(script.text, python, session.simulated)
+            script, ran = _smallest(session, finding, script, python)
     except NoReproducer as reason:
         script = str(reason)
     return ticket(session, finding, script, ran)
+
+
+def _smallest(
+    session: Session, finding: FindingRecord, script: Reproducer, python: str
+) -> tuple[Reproducer, Ran]:
+    """Run the script, at first with smaller arrays. Return the first that shows the problem."""
+    for longest in AXES:
+        small = smaller(session, finding, longest)
+        if small is not None and small.text != script.text:
+            ran = run(small.text, python, session.simulated)
+            if ran.verdict == "there":
+                return small, ran
+    return script, run(script.text, python, session.simulated)
 
 
 def ticket(
@@ -129,11 +144,12 @@ def ticket(
 ) -> str:
     """Return Markdown to paste; ``script`` is the reproducer, or why there is none."""
     results = [session.results[index] for index in finding.results]
+    result = clearest(session, finding) if results else None
     calls = _other_calls(session, finding)
     title = _prose(finding.summary)
     shown = [f"**Not reproduced:** no script can be made: {_prose(str(script))}."]
     if isinstance(script, Reproducer):
-        title = f"{_code(script.call)} {_prose(script.does)}"
+        title, result = f"{_code(script.call)} {_prose(script.does)}", script.result
         shown = [
             _block(script.text.rstrip("\n"), "python"),
             "## Output",
@@ -142,7 +158,7 @@ def ticket(
     more = f" (and {counted(len(calls), 'more path')})" if calls else ""
     parts = [
         f"# {title}{more}",
-        _facts(session, finding),
+        _facts(finding, result),
         "\n- ".join(["The same happens with:\n", *calls]) if calls else "",
         "## Reproducer",
         *shown,
@@ -165,12 +181,12 @@ def _block(text: str, language: str = "") -> str:
     return markdown.block(sanitised(without_names(text).expandtabs()), language)
 
 
-def _facts(session: Session, finding: FindingRecord) -> str:
+def _facts(finding: FindingRecord, result: Result | None) -> str:
     """Return one paragraph: the array, the problem, and the behavior that is expected instead."""
     summary = _prose(finding.summary)
-    if not finding.results:
+    if result is None:
         return summary
-    case = (result := clearest(session, finding)).case
+    case = result.case
     array = f"{case.dtype} {shape_text(case.shape)}, {case.layout} layout, on {case.device}"
     is_array = _prose(f"is a {case.producer} array ({array}), converted to {case.consumer}.")
     expectation = expected(finding, result)

@@ -10,6 +10,8 @@ from markdown_it import MarkdownIt
 from repro_builders import finding_of, session_of, with_case
 
 from dlprof.judge import RULES
+from dlprof.probes.base import ArraySpec
+from dlprof.probes.numpy import NumPy
 from dlprof.ticket import ticket as tickets
 from dlprof.ticket.reproducer import Reproducer, reproducer
 from dlprof.ticket.ticket import MOST_LINES, Ran, run, ticket, written
@@ -72,7 +74,7 @@ def hostile_ticket(evil):
     session = make_session(environment=environment)
     session = session.model_copy(update={"results": [result, other]})
     finding = finding_of("DLP018", summary=evil, advice=evil, results=[0, 1], name=evil)
-    runs = [(evil, None), (Reproducer(evil, evil, evil), Ran(3, evil, evil))]
+    runs = [(evil, None), (Reproducer(evil, evil, evil, result), Ran(3, evil, evil))]
     return "".join(ticket(session, finding, *one) for one in runs)
 
 
@@ -113,3 +115,25 @@ def test_a_script_that_does_not_end_is_stopped(monkeypatch):
     monkeypatch.setattr(tickets, "LIMIT_S", 0.5)
     found = run("import time; time.sleep(999)", sys.executable)
     assert (found.code, found.verdict[:6]) == (None, "no end")
+
+
+@pytest.mark.parametrize(
+    ("code", "array"),
+    [
+        ("numpy.asarray(x)", "float32 3x3"),
+        ("x if x.size > 100 else numpy.array(x)", "float32 64x64"),
+        ("x if x.size > 10000 else numpy.array(x)", "float32 128x128"),
+    ],
+)
+def test_a_ticket_has_the_smallest_array_on_which_its_script_shows_the_problem(code, array):
+    spec = ArraySpec((128, 128), "float32")
+    session = session_of("DLP018", NumPy(), NumPy(), spec=spec, code=code)
+    text = written(session, session.findings[0], sys.executable)
+    assert f"({array}, C layout, on cpu)" in text
+    assert f"x: {array} of numpy" in text
+    assert "Exit code 1: the problem is there." in text
+
+
+def test_a_ticket_about_a_time_keeps_the_measured_size():
+    session = session_of("DLP012", spec=ArraySpec((128, 128), "float32"))
+    assert "x: float32 128x128 of" in written(session, session.findings[0], sys.executable)

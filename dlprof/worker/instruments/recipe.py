@@ -35,15 +35,15 @@ def measure(
     return {
         "modules": list(dict.fromkeys((producer.module, consumer.module))),
         "setup": [*setups, *([own_setup] if own_setup else [])],
-        "create": _creates(producer, spec),
+        "create": creates(producer, spec),
         "source": _idioms(producer, spec.device, spec.dtype),
         "result": _idioms(consumer, device, spec.dtype),
         "queue": {} if spec.corners else _texts(queue),  # a survey queues nothing
     }
 
 
-def _creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
-    """Return the text by layout. A contiguous array also gets layouts of known alignment."""
+def creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
+    """Return text that makes an array, by layout: a contiguous one also with a known alignment."""
     if isinstance(producer, OneArray) and not spec.corners:
         return {spec.layout: producer.created}
     alignments = ALIGNMENTS if spec.layout in CONTIGUOUS and not spec.corners else ()
