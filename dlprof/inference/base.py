@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from dlprof.probes.base import ANY_DEVICE, ArraySpec, Export, Import, Probe, Protocol, Unsupported
+from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Unsupported
 
 MODEL = Export("model", Protocol.STEP, "{x}")
 
@@ -49,11 +49,9 @@ ONNX_MODEL_BASE64 = (
 )
 
 
-def strategy(
-    name: str, code: str, setup: str = "", devices: tuple[str, ...] = ANY_DEVICE
-) -> Import:
+def strategy(name: str, code: str, setup: str = "") -> Import:
     """Return a strategy as the catalog holds it: an import of the framework's own input."""
-    return Import(name, (Protocol.STEP,), code, devices, setup=setup)
+    return Import(name, (Protocol.STEP,), code, setup=setup)
 
 
 class Allocated(NamedTuple):
@@ -67,13 +65,12 @@ class Allocated(NamedTuple):
 class Steps(Probe):
     """A framework that runs a model. ``model_file`` is the user's, empty for the built-in one.
 
-    It stands in the catalog like a :class:`~dlprof.probes.base.Probe`, with strategies as imports.
-    It says nothing of conversions.
+    It stands in the catalog with strategies as imports. The framework's probe, the second base of
+    each kind, looks at outputs.
     """
 
-    framework: ClassVar[Probe]
-    """The framework's probe, which looks at outputs."""
     exports: ClassVar[tuple[Export, ...]] = (MODEL,)
+    flags: ClassVar[tuple[str, ...]] = ()
     model_file: str = ""
     threads: int = 0
     """Threads of the framework on the host; 0 for its own choice."""
@@ -101,21 +98,9 @@ class Steps(Probe):
         """Return source text that reads every value of ``y``, and so waits for it."""
         raise NotImplementedError
 
-    def ready(self, device: str) -> None:
-        self.framework.ready(device)
-
-    def wait(self, device: str) -> str:
-        return self.framework.wait(device)
-
-    def pointer(self, array: Any) -> int | None:
-        return self.framework.pointer(array)
-
-    def to_numpy(self, array: Any) -> Any:
-        return self.framework.to_numpy(array)
-
     def count(self, device: str, run: Callable[[], object]) -> Allocated:
         """Return what the framework's own allocator hands out during ``run``.
 
         Raises :class:`Unsupported` if the framework does not count.
         """
-        raise Unsupported(f"{self.framework.name} does not tell how often it allocates")
+        raise Unsupported(f"{self.name} does not tell how often it allocates")

@@ -26,12 +26,7 @@ turns = itertools.cycle(turns)"""
 NEXT = f"following = {OUTPUT}; binding.bind_ortvalue_output(result, following)"
 
 
-class OnnxRuntimeSteps(Steps):
-    framework = OnnxRuntime()
-    name = OnnxRuntime.name
-    aliases = OnnxRuntime.aliases
-    module = OnnxRuntime.module
-    distributions = OnnxRuntime.distributions
+class OnnxRuntimeSteps(Steps, OnnxRuntime):
     suffix = ".onnx"
     setup = "import base64\nimport itertools\nimport numpy\nimport onnxruntime"
     devices = CPU

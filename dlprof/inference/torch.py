@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from dlprof.device.cuda import driver_devices
 from dlprof.inference.base import FRESH, TORCH_MODEL, Allocated, Steps, strategy
-from dlprof.probes.base import ANY_DEVICE, CUDA, ArraySpec, Import, Unsupported
+from dlprof.probes.base import CUDA, ArraySpec, Import, Unsupported
 from dlprof.probes.torch import Torch
 
 BUFFER = "buffer = torch.empty_like(output)"
@@ -30,13 +30,7 @@ with torch.cuda.graph(graph):
     buffer = model(source)"""
 
 
-class TorchSteps(Steps):
-    framework = Torch()
-    name = Torch.name
-    aliases: ClassVar[tuple[str, ...]] = Torch.aliases
-    module = Torch.module
-    distributions: ClassVar[tuple[str, ...]] = Torch.distributions
-    devices: ClassVar[tuple[str, ...]] = ANY_DEVICE
+class TorchSteps(Steps, Torch):
     suffix = ".py"
     setup = "import itertools\nimport runpy\nimport torch\ntorch.set_grad_enabled(False)"
     imports: ClassVar[tuple[Import, ...]] = (
@@ -162,8 +156,8 @@ class TorchTensorRTSteps(TorchSteps):
     setup = f"{TorchSteps.setup}\nimport torch_tensorrt"
     devices = CUDA
     imports = (
-        strategy(FRESH, "y = model({x})", devices=CUDA),
-        strategy("ahead", "y = ahead({x})", devices=CUDA),
+        strategy(FRESH, "y = model({x})"),
+        strategy("ahead", "y = ahead({x})"),
     )
 
     def load(self, spec: ArraySpec) -> str:

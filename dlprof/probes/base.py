@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -138,6 +138,9 @@ ROOTS = {"jaxlib": "jax", "numba_cuda": "numba", "cupyx": "cupy"}
 
 CONTIGUOUS = ("C", "aligned", "sliced")
 """Layouts that differ in their alignment only."""
+
+NEEDS_AXIS = {"strided": "stride over", "reversed": "reverse", "broadcast": "broadcast along"}
+"""Layouts that a scalar lacks, and the verb that says so."""
 
 WHOLE_LAYOUTS = ("C", "aligned", "F", "sliced", "readonly")
 """Layouts whose memory has the array's bytes and no others, from the first element on."""
@@ -282,14 +285,14 @@ class Export:
     """One way out of a framework.
 
     ``code`` holds ``{x}`` for the array. It may hold ``{dtype}`` (``float32``) and ``{shape}``
-    (``(3, 4)``). ``devices`` are the devices of the source array. ``promise`` is "copy" or "view"
-    if the framework's documentation says so.
+    (``(3, 4)``). ``devices`` are the devices of the source array; empty: those of the framework.
+    ``promise`` is "copy" or "view" if the framework's documentation says so.
     """
 
     name: str
     protocol: Protocol
     code: str
-    devices: tuple[str, ...] = ANY_DEVICE
+    devices: tuple[str, ...] = ()
     promise: str | None = None
 
 
@@ -304,7 +307,7 @@ class Import:
     name: str
     protocols: tuple[Protocol, ...]
     code: str
-    devices: tuple[str, ...] = ANY_DEVICE
+    devices: tuple[str, ...] = ()
     promise: str | None = None
     producers: tuple[str, ...] = ()
     """Names of the probes whose arrays it takes. Empty: all."""
@@ -368,6 +371,10 @@ class Probe:
     imports: ClassVar[tuple[Import, ...]] = ()
     flags: ClassVar[tuple[str, ...]] = ()
     """Members of :data:`FLAGS` that ``create`` makes as a layout."""
+    dtypes: ClassVar[Collection[str]] = DTYPES
+    """The dtypes that the framework has."""
+    missing: ClassVar[Mapping[str, str]] = {}
+    """Reasons by layout that the framework lacks."""
     immutable: ClassVar[bool] = False
     """Whether the framework declares that no array of it can ever be written."""
     settings: ClassVar[Mapping[str, str]] = {}
@@ -378,6 +385,15 @@ class Probe:
     """Reason, and the way to keep the dtype, in one sentence."""
     array_type: ClassVar[str] = ""
     """Dotted name of the array type, whose methods the tracer replaces."""
+
+    def check_spec(self, spec: ArraySpec) -> None:
+        """Raise :class:`Unsupported` for a dtype or a layout that the framework lacks."""
+        if spec.dtype not in self.dtypes:
+            raise Unsupported(f"{self.name} has no dtype {spec.dtype}")
+        if spec.layout in self.missing:
+            raise Unsupported(self.missing[spec.layout])
+        if not spec.shape and spec.layout in NEEDS_AXIS:
+            raise Unsupported(f"a scalar has no axis to {NEEDS_AXIS[spec.layout]}")
 
     def create(self, spec: ArraySpec) -> str:
         """Return source text that assigns the array of ``spec`` to ``x``, after ``setup``.
@@ -418,14 +434,17 @@ class Probe:
         :meth:`to_numpy` then gives its bytes.
         """
         dtype = array.dtype
-        return str(getattr(dtype, "name", dtype))  # of NumPy's without the byte order
+        # The name of NumPy's lacks the byte order; torch.float32 has its module before it.
+        return str(getattr(dtype, "name", dtype)).rpartition(".")[2]
 
     def device(self, array: Any) -> str:
         """Return the device of the array's memory, ``cpu`` or ``cuda``."""
-        return "cpu"
+        return self.devices[0]
 
     def writable(self, array: Any) -> bool | None:
         """Whether the framework lets the array be written; None if it does not say."""
+        if "readonly" in self.missing:
+            return not self.immutable
         return False if self.immutable else None
 
     def wait(self, device: str) -> str:
@@ -448,7 +467,7 @@ class Probe:
 
         A call with ``{x}`` as its argument: the operator in ``{x} + 1`` would be the producer's.
         """
-        raise NotImplementedError
+        raise Unsupported(f"{self.name} has no operations on numbers")
 
     def use_many(self, spec: ArraySpec) -> Use | None:
         """Return an operation on several arrays, closer to a real loop than :meth:`use`."""
@@ -520,22 +539,8 @@ def numbers(spec: ArraySpec) -> Pattern:
     return replace(pattern, offset=pattern.offset + 1) if spec.shifted else pattern
 
 
-NEEDS_AXIS = {"strided": "stride over", "reversed": "reverse", "broadcast": "broadcast along"}
-
-
-def check_layout(spec: ArraySpec, missing: Mapping[str, str] = {}) -> None:
-    """Raise :class:`Unsupported` for a layout in ``missing``, which holds the reasons.
-
-    Also raises for a scalar in a layout that needs an axis.
-    """
-    if spec.layout in missing:
-        raise Unsupported(missing[spec.layout])
-    if not spec.shape and spec.layout in NEEDS_AXIS:
-        raise Unsupported(f"a scalar has no axis to {NEEDS_AXIS[spec.layout]}")
-
-
 def without_strides(reason: str, readonly: str) -> Mapping[str, str]:
-    """Return the reasons for :func:`check_layout` of a framework with contiguous arrays alone."""
+    """Return :attr:`Probe.missing` of a framework with contiguous arrays alone."""
     layouts = ("F", "strided", "reversed", "broadcast")
     return {**dict.fromkeys(layouts, reason), "readonly": readonly}
 
@@ -543,6 +548,13 @@ def without_strides(reason: str, readonly: str) -> Mapping[str, str]:
 def wide_shape(spec: ArraySpec) -> tuple[int, ...]:
     """Return the shape from which the layout ``strided`` takes every second element."""
     return (*spec.shape[:-1], 2 * spec.shape[-1])
+
+
+def flat(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
+    """Return source text of the values in one dimension; of ``sliced``, behind one other value."""
+    if spec.layout == "sliced":
+        return f"{values(spec.elements + 1, spec)}[1:]"
+    return values(spec.elements, spec)
 
 
 def laid_out(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
@@ -553,9 +565,7 @@ def laid_out(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
     """
     if spec.layout == "strided":
         return f"x = {values(2 * spec.elements, spec)}.reshape({wide_shape(spec)})[..., ::2]"
-    if spec.layout == "sliced":
-        return f"x = {values(spec.elements + 1, spec)}[1:].reshape({spec.shape})"
-    whole = f"x = {values(spec.elements, spec)}.reshape({spec.shape})"
+    whole = f"x = {flat(spec, values)}.reshape({spec.shape})"
     return f"{whole}[::-1]" if spec.layout == "reversed" else whole
 
 

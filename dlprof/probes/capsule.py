@@ -46,11 +46,7 @@ class Tensor(ctypes.Structure):
 class Managed(ctypes.Structure):
     """``DLManagedTensor``, to which a capsule named ``dltensor`` points."""
 
-    _fields_ = (
-        ("tensor", Tensor),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-    )
+    _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
 
 
 class ManagedVersioned(ctypes.Structure):

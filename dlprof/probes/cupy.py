@@ -12,6 +12,8 @@ from dlprof.probes.base import (
     CUDA,
     CUDA_ARRAY,
     DLPACK,
+    DTYPES,
+    FLOAT8,
     NATIVE,
     NUMPY,
     ArraySpec,
@@ -19,7 +21,6 @@ from dlprof.probes.base import (
     Import,
     Probe,
     Unsupported,
-    check_layout,
     copies,
     corners,
     laid_out,
@@ -43,24 +44,26 @@ class CuPy(Probe):
     requirement = "cupy-cuda12x"
     setup = "import cupy"
     devices = CUDA
+    dtypes = frozenset(DTYPES) - frozenset(FLOAT8)
+    missing = {"readonly": "CuPy has no read-only arrays"}
     array_type = "cupy.ndarray"
     exports = (
-        Export("dlpack", DLPACK, "{x}", CUDA),
-        Export("toDlpack", CAPSULE, "{x}.toDlpack()", CUDA, "view"),
-        Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
-        Export("asnumpy", NUMPY, "cupy.asnumpy({x})", CUDA),
-        Export("get", NUMPY, "{x}.get()", CUDA, "copy"),
-        Export("itself", NATIVE, "{x}", CUDA),
+        Export("dlpack", DLPACK, "{x}"),
+        Export("toDlpack", CAPSULE, "{x}.toDlpack()", promise="view"),
+        Export("cuda_array", CUDA_ARRAY, "{x}"),
+        Export("asnumpy", NUMPY, "cupy.asnumpy({x})"),
+        Export("get", NUMPY, "{x}.get()", promise="copy"),
+        Export("itself", NATIVE, "{x}"),
     )
     imports = (
         Import("from_dlpack", (DLPACK, CAPSULE), "cupy.from_dlpack({x})", ANY_DEVICE),
-        copies("from_dlpack_copy", (DLPACK,), "cupy.from_dlpack({x}, copy=True)", CUDA),
-        views("from_dlpack_nocopy", (DLPACK,), "cupy.from_dlpack({x}, copy=False)", CUDA),
-        views("fromDlpack", (CAPSULE,), "cupy.fromDlpack({x})", CUDA),
+        copies("from_dlpack_copy", (DLPACK,), "cupy.from_dlpack({x}, copy=True)"),
+        views("from_dlpack_nocopy", (DLPACK,), "cupy.from_dlpack({x}, copy=False)"),
+        views("fromDlpack", (CAPSULE,), "cupy.fromDlpack({x})"),
         Import("asarray", (CUDA_ARRAY, ARRAY, NUMPY), "cupy.asarray({x})", ANY_DEVICE),
         Import("asarray_blocking", (ARRAY, NUMPY), "cupy.asarray({x}, blocking=True)", ANY_DEVICE),
-        copies("asarray_copy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=True)", CUDA),
-        views("asarray_nocopy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=False)", CUDA),
+        copies("asarray_copy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=True)"),
+        views("asarray_nocopy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=False)"),
         copies("array", (CUDA_ARRAY, ARRAY, NUMPY), "cupy.array({x})", ANY_DEVICE),
         Import(
             "array_nocopy", (CUDA_ARRAY, ARRAY, NUMPY), "cupy.array({x}, copy=False)", ANY_DEVICE
@@ -70,11 +73,9 @@ class CuPy(Probe):
     def create(self, spec: ArraySpec) -> str:
         if spec.device != "cuda":
             raise Unsupported("CuPy has arrays on CUDA devices only")
-        if spec.dtype.startswith("float8"):
-            raise Unsupported(f"CuPy has no dtype {spec.dtype}")
+        self.check_spec(spec)
         # CuPy knows bfloat16 by the NumPy dtype that ml_dtypes registers.
         imports = "import ml_dtypes\n" if spec.dtype == "bfloat16" else ""
-        check_layout(spec, {"readonly": "CuPy has no read-only arrays"})
         if spec.layout == "broadcast":
             return f"{imports}x = cupy.broadcast_to({one_row(spec, values)}, {spec.shape})"
         plain = imports + laid_out(spec, values)  # CuPy's pool allocates at multiples of 512 bytes
@@ -95,12 +96,6 @@ class CuPy(Probe):
         if self.dtype(array) == "bfloat16":
             array = array.view("uint16")
         return array.get()
-
-    def device(self, array: Any) -> str:
-        return "cuda"
-
-    def writable(self, array: Any) -> bool | None:
-        return True  # CuPy has no read-only arrays
 
     def wait(self, device: str) -> str:
         return "cupy.cuda.get_current_stream().synchronize()"

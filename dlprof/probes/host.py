@@ -12,19 +12,18 @@ from typing import Any, ClassVar
 from dlprof.probes.base import (
     BITS,
     BUFFER,
-    CPU,
     DTYPES,
     NUMPY,
     ArraySpec,
     Export,
-    Probe,
     Unsupported,
     corners,
     numbers,
 )
-from dlprof.probes.numpy import HOST_ARRAY
+from dlprof.probes.numpy import HostArrays, NumPy
 
 BLOCK_BYTES = 1 << 20
+_VALUES = "numpy.frombuffer({x}, dtype='{dtype}')"
 _FILL = """\
 view, at = memoryview({memory}).cast('B'), 0
 for piece in pieces:
@@ -35,23 +34,16 @@ del view, pieces, block
 """
 
 
-class HostMemory(Probe):
+class HostMemory(HostArrays):
     """The common part of all kinds: the buffer protocol, and the values as bytes."""
 
     distributions: ClassVar[tuple[str, ...]] = ()
     setup = "import numpy"
-    devices = CPU
     layouts: ClassVar[tuple[str, ...]] = ("C",)
-    read_only: ClassVar[bool] = False
+    host_text = _VALUES
     exports: ClassVar[tuple[Export, ...]] = (
-        Export("buffer", BUFFER, "{x}", CPU),
-        Export(
-            "frombuffer",
-            NUMPY,
-            "numpy.frombuffer({x}, dtype='{dtype}').reshape({shape})",
-            CPU,
-            "view",
-        ),
+        Export("buffer", BUFFER, "{x}"),
+        Export("frombuffer", NUMPY, f"{_VALUES}.reshape({{shape}})", promise="view"),
     )
 
     def create(self, spec: ArraySpec) -> str:
@@ -67,16 +59,13 @@ class HostMemory(Probe):
         """Return source text that makes ``x`` of ``pieces``."""
         raise NotImplementedError
 
-    def raw(self, array: Any) -> Any:
+    def host_array(self, array: Any) -> Any:
         import numpy as np
 
         return np.frombuffer(array, dtype=np.uint8)
 
-    def pointer(self, array: Any) -> int | None:
-        return int(self.raw(array).ctypes.data)
-
     def to_numpy(self, array: Any) -> Any:
-        return self.raw(array)
+        return self.host_array(array)
 
     def shape(self, array: Any) -> tuple[int, ...] | None:
         return None
@@ -84,28 +73,9 @@ class HostMemory(Probe):
     def dtype(self, array: Any) -> str | None:
         return None
 
-    def writable(self, array: Any) -> bool | None:
-        return bool(self.raw(array).flags.writeable)
-
-    def write(self, array: Any, value: int) -> Any:
-        memory = self.raw(array)
-        if not memory.flags.writeable:
-            return NotImplemented
-        memory[...] = value
-        return None
-
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
-        memory = "numpy.frombuffer({x}, dtype='uint8')"
-        values = f"numpy.frombuffer({{x}}, dtype='{dtype}')"
-        found = {
-            "values": f"{values}.copy()",
-            "address": f"{memory}.ctypes.data",
-            "writable": f"{memory}.flags.writeable",
-        }
-        return found if self.read_only else {**found, "write": f"{values}[:] = 1"}
-
-    def use(self, device: str) -> str:
-        raise Unsupported(f"{self.name} has no operations on numbers")
+        found = super().idioms(device, dtype)
+        return {name: text for name, text in found.items() if name not in ("shape", "dtype")}
 
 
 def pieces(spec: ArraySpec) -> str:
@@ -126,7 +96,6 @@ def pieces(spec: ArraySpec) -> str:
 class Bytes(HostMemory):
     name = "bytes"
     module = "builtins"
-    read_only = True
     immutable = True
     layouts = ("C", "readonly")
 
@@ -204,10 +173,7 @@ class Pinned(HostMemory):
     requirement = "cupy-cuda12x"
     setup = "import cupyx\nimport numpy"
     layouts = ("C", "aligned")
-    exports = (
-        Export("buffer", BUFFER, "{x}", CPU),
-        Export("ndarray", NUMPY, "{x}", CPU),
-    )
+    exports = (Export("buffer", BUFFER, "{x}"), Export("ndarray", NUMPY, "{x}"))
 
     def ready(self, device: str) -> None:
         import cupy
@@ -219,9 +185,9 @@ class Pinned(HostMemory):
         return text + _FILL.format(memory="x.reshape(-1).view('uint8')")
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
-        return HOST_ARRAY
+        return NumPy().idioms(device, dtype)
 
-    def raw(self, array: Any) -> Any:
+    def host_array(self, array: Any) -> Any:
         return array.reshape(-1).view("uint8")
 
     def to_numpy(self, array: Any) -> Any:
@@ -234,4 +200,4 @@ class Pinned(HostMemory):
         return str(array.dtype.name)
 
 
-HOST: tuple[type[Probe], ...] = (Bytes, ByteArray, Array, Mmap, ArrowBuffer, Pinned)
+HOST: tuple[type[HostMemory], ...] = (Bytes, ByteArray, Array, Mmap, ArrowBuffer, Pinned)

@@ -23,16 +23,12 @@ from dlprof.probes.base import (
     Export,
     Import,
     Probe,
-    check_layout,
     copies,
     corners,
+    flat,
     numbers,
     views,
     without_strides,
-)
-
-_MISSING = without_strides(
-    "jax has no strided arrays", readonly="jax arrays are never writable; use layout C"
 )
 
 
@@ -42,15 +38,18 @@ class Jax(Probe):
     distributions = ("jax",)
     also = ("jaxlib",)
     setup = "import jax\nimport jax.numpy as jnp\nimport numpy"
-    variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # noqa: RUF012 - as the contract has it
+    variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     devices = ANY_DEVICE
     immutable = True
-    settings = {  # noqa: RUF012 - as the contract has it
+    missing = without_strides(
+        "jax has no strided arrays", readonly="jax arrays are never writable; use layout C"
+    )
+    settings = {
         "64-bit flag": "jax.config.jax_enable_x64",
         "default device": "jax.config.jax_default_device",
         "NaN checks": "jax.config.jax_debug_nans",
     }
-    narrows = {  # noqa: RUF012 - as the contract has it
+    narrows = {
         "int64": "int32",
         "uint64": "uint32",
         "float64": "float32",
@@ -101,14 +100,11 @@ class Jax(Probe):
     )
 
     def create(self, spec: ArraySpec) -> str:
-        check_layout(spec, _MISSING)  # XLA allocates at multiples of 64 bytes
-        text = values(spec.elements, spec)
-        if spec.layout == "sliced":
-            text = f"({values(spec.elements + 1, spec)})[1:]"
+        self.check_spec(spec)  # XLA allocates at multiples of 64 bytes
         # Committed to its device: a jitted function would take it to the default device otherwise.
         return (
             f"with jax.default_device(jax.devices('{spec.device}')[0]):\n"
-            f"    x = {text}\n"
+            f"    x = {flat(spec, values)}\n"
             f"    x = jax.device_put(x.reshape({spec.shape}), jax.devices('{spec.device}')[0])"
         )
 
@@ -168,7 +164,7 @@ def values(elements: int, spec: ArraySpec) -> str:
     if spec.is_integer:
         text = replace(pattern, offset=0).text(index, elements)
         # A Python int beyond 32 bits is an error in JAX; a NumPy scalar is narrowed as arrays are.
-        return f"({text}).astype('{spec.dtype}') + numpy.{spec.dtype}({int(pattern.offset)})"
+        return f"(({text}).astype('{spec.dtype}') + numpy.{spec.dtype}({int(pattern.offset)}))"
     return f"({pattern.text(index, elements)}).astype('{spec.dtype}')"
 
 

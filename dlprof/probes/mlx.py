@@ -15,62 +15,55 @@ from dlprof.probes.base import (
     ARRAY,
     BITS,
     CAPSULE,
-    CPU,
     DLPACK,
     DTYPES,
     NUMPY,
     ArraySpec,
     Export,
     Import,
-    Probe,
-    Unsupported,
-    check_layout,
     copies,
     laid_out,
     one_row,
     views,
 )
-from dlprof.probes.numpy import bfloat16_bits, values
-
-_DTYPES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "bfloat16", "float32", "float64", "complex64"),
-)
+from dlprof.probes.numpy import HostArrays, bfloat16_bits, values
 
 
-class MLX(Probe):
+class MLX(HostArrays):
     name = "mlx"
     module = "mlx"
     distributions = ("mlx",)
     also = ("mlx-cpu",)
     requirement = "mlx[cpu]"
     setup = "import numpy\nimport mlx.core as mx\nmx.set_default_device(mx.cpu)"
-    devices = CPU
+    dtypes = (
+        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float16", "bfloat16", "float32", "float64", "complex64"),
+    )
+    missing = {"readonly": "MLX has no read-only arrays"}
     array_type = "mlx.core.array"
-    settings = {  # noqa: RUF012 - as the contract has it
-        "default device": "str(mx.default_device())",
-    }
-    narrows = {"float64": "float32", "complex128": "complex64"}  # noqa: RUF012 - as above
+    host_text = "numpy.array({x}, copy=False)"
+    facts = {"shape": "{x}.shape", "dtype": "str({x}.dtype).rpartition('.')[2]"}
+    settings = {"default device": "str(mx.default_device())"}
+    narrows = {"float64": "float32", "complex128": "complex64"}
     narrows_why = "MLX makes float32 of float64; mx.array(x, dtype=mx.float64) keeps it on the CPU."
     exports = (
-        Export("dlpack", DLPACK, "{x}", CPU),
-        Export("dlpack_capsule", CAPSULE, "{x}.__dlpack__()", CPU),
-        Export("array", ARRAY, "{x}", CPU),
-        Export("numpy", NUMPY, "numpy.array({x})", CPU, "copy"),
-        Export("numpy_nocopy", NUMPY, "numpy.array({x}, copy=False)", CPU, "view"),
+        Export("dlpack", DLPACK, "{x}"),
+        Export("dlpack_capsule", CAPSULE, "{x}.__dlpack__()"),
+        Export("array", ARRAY, "{x}"),
+        Export("numpy", NUMPY, "numpy.array({x})", promise="copy"),
+        Export("numpy_nocopy", NUMPY, "numpy.array({x}, copy=False)", promise="view"),
     )
     imports = (
-        Import("from_dlpack", (DLPACK,), "mx.from_dlpack({x})", CPU),
-        copies("from_dlpack_copy", (DLPACK,), "mx.from_dlpack({x}, copy=True)", CPU),
-        views("from_dlpack_nocopy", (DLPACK,), "mx.from_dlpack({x}, copy=False)", CPU),
-        copies("array", (ARRAY, DLPACK), "mx.array({x})", CPU),
-        Import("asarray", (ARRAY, DLPACK), "mx.asarray({x})", CPU),
+        Import("from_dlpack", (DLPACK,), "mx.from_dlpack({x})"),
+        copies("from_dlpack_copy", (DLPACK,), "mx.from_dlpack({x}, copy=True)"),
+        views("from_dlpack_nocopy", (DLPACK,), "mx.from_dlpack({x}, copy=False)"),
+        copies("array", (ARRAY, DLPACK), "mx.array({x})"),
+        Import("asarray", (ARRAY, DLPACK), "mx.asarray({x})"),
     )
 
     def create(self, spec: ArraySpec) -> str:
-        if spec.dtype not in _DTYPES:
-            raise Unsupported(f"MLX has no dtype {spec.dtype}")
-        check_layout(spec, {"readonly": "MLX has no read-only arrays"})
+        self.check_spec(spec)
         if spec.layout in ("aligned", "sliced"):
             text = _placed(spec)
         elif spec.layout == "broadcast":
@@ -88,20 +81,16 @@ class MLX(Probe):
         import mlx.core as mx
         import numpy as np
 
-        bits = BITS.get(self.dtype(array))
+        bits = BITS.get(str(self.dtype(array)))
         return np.array(array if bits is None else mx.contiguous(array).view(getattr(mx, bits)))
 
-    def dtype(self, array: Any) -> str:
-        return str(array.dtype).rpartition(".")[2]
+    def host_array(self, array: Any) -> Any:
+        import numpy as np
+
+        return np.array(array, copy=False)  # an assignment to the array itself takes other memory
 
     def writable(self, array: Any) -> bool | None:
         return True
-
-    def write(self, array: Any, value: int) -> Any:
-        import numpy as np
-
-        # An assignment to the array itself takes other memory.
-        np.array(array, copy=False)[...] = value
 
     def wait(self, device: str) -> str:
         return "mx.eval({x})"
@@ -110,15 +99,9 @@ class MLX(Probe):
         return "mx.add({x}, 1)"
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
-        found = {"shape": "{x}.shape", "dtype": "str({x}.dtype).rpartition('.')[2]"}
         if dtype in BITS:  # NumPy takes the buffer of no other dtype
-            return {**found, "values": "numpy.array({x}.astype(mx.float32))"}
-        return {
-            **found,
-            "values": "numpy.array({x})",
-            "address": "numpy.array({x}, copy=False).ctypes.data",
-            "write": "numpy.array({x}, copy=False)[...] = 1",
-        }
+            return {**self.facts, "values": "numpy.array({x}.astype(mx.float32))"}
+        return super().idioms(device, dtype)
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         return _ENQUEUE

@@ -13,7 +13,6 @@ from typing import Any
 from dlprof.probes.base import (
     ARRAY,
     CAPSULE,
-    CPU,
     DLPACK,
     NUMPY,
     ArraySpec,
@@ -21,14 +20,12 @@ from dlprof.probes.base import (
     Import,
     Probe,
     Unsupported,
-    check_layout,
     copies,
+    laid_out,
     views,
     without_strides,
 )
 from dlprof.probes.numpy import values
-
-_DTYPES = ("bool", "int8", "int32", "int64", "uint8", "float16", "float32", "float64")
 
 
 class MXNet(Probe):
@@ -38,33 +35,32 @@ class MXNet(Probe):
     distributions = ("mxnet", "mxnet-mkl", "mxnet-native")
     requirement = "mxnet==1.9.1 'numpy<1.24'"
     setup = "import numpy\nimport mxnet"
-    devices = CPU
+    dtypes = ("bool", "int8", "int32", "int64", "uint8", "float16", "float32", "float64")
+    missing = without_strides(
+        "MXNet has no strided arrays", readonly="MXNet makes no read-only arrays"
+    )
     array_type = "mxnet.nd.NDArray"
     exports = (
-        Export("to_dlpack_for_read", CAPSULE, "{x}.to_dlpack_for_read()", CPU, "view"),
-        Export("to_dlpack_for_write", CAPSULE, "{x}.to_dlpack_for_write()", CPU, "view"),
-        Export("asnumpy", NUMPY, "{x}.asnumpy()", CPU, "copy"),
+        Export("to_dlpack_for_read", CAPSULE, "{x}.to_dlpack_for_read()", promise="view"),
+        Export("to_dlpack_for_write", CAPSULE, "{x}.to_dlpack_for_write()", promise="view"),
+        Export("asnumpy", NUMPY, "{x}.asnumpy()", promise="copy"),
     )
     imports = (
-        views("from_dlpack", (CAPSULE,), "mxnet.nd.from_dlpack({x})", CPU),
-        views("from_dlpack_object", (DLPACK,), "mxnet.nd.from_dlpack({x}.__dlpack__())", CPU),
-        views("from_numpy", (NUMPY,), "mxnet.nd.from_numpy({x})", CPU),
-        copies("from_numpy_copy", (NUMPY,), "mxnet.nd.from_numpy({x}, zero_copy=False)", CPU),
-        Import("array", (ARRAY, NUMPY), "mxnet.nd.array({x})", CPU),
+        views("from_dlpack", (CAPSULE,), "mxnet.nd.from_dlpack({x})"),
+        views("from_dlpack_object", (DLPACK,), "mxnet.nd.from_dlpack({x}.__dlpack__())"),
+        views("from_numpy", (NUMPY,), "mxnet.nd.from_numpy({x})"),
+        copies("from_numpy_copy", (NUMPY,), "mxnet.nd.from_numpy({x}, zero_copy=False)"),
+        Import("array", (ARRAY, NUMPY), "mxnet.nd.array({x})"),
     )
 
     def create(self, spec: ArraySpec) -> str:
-        if spec.dtype not in _DTYPES:
-            raise Unsupported(f"MXNet has no dtype {spec.dtype}")
+        self.check_spec(spec)  # MXNet allocates at multiples of 64 bytes
         if not spec.shape or not spec.elements:
             # mxnet.util.set_np_shape would change the meaning of shapes in the whole process.
             raise Unsupported("to MXNet a scalar or an axis of length zero is an unknown shape")
-        check_layout(spec, _MISSING)  # MXNet allocates at multiples of 64 bytes
-        if spec.layout == "sliced":
-            text = f"mxnet.nd.array({values(spec.elements + 1, spec)}, dtype='{spec.dtype}')"
-            return f"x = {text}[1:].reshape({spec.shape})"
-        text = f"{values(spec.elements, spec)}.reshape({spec.shape})"
-        return f"x = mxnet.nd.array({text}, dtype='{spec.dtype}')"
+        return laid_out(
+            spec, lambda count, spec: f"mxnet.nd.array({values(count, spec)}, dtype='{spec.dtype}')"
+        )
 
     def pointer(self, array: Any) -> int | None:
         from mxnet.base import _LIB, check_call
@@ -107,10 +103,6 @@ class MXNet(Probe):
     def enqueue(self, spec: ArraySpec) -> str | None:
         return _ENQUEUE.format(wide=".astype('int8')" if spec.dtype == "bool" else "")
 
-
-_MISSING = without_strides(
-    "MXNet has no strided arrays", readonly="MXNet makes no read-only arrays"
-)
 
 # Each unit is an operation for the engine, of a size that takes it longer than the call takes the
 # caller. The load is nowhere near infinite, so that zero times it is zero; y has to wait for it.

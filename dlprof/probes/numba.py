@@ -7,6 +7,7 @@ CUDA Array Interface and no DLPack.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -27,13 +28,10 @@ from dlprof.probes.base import (
     Probe,
     Unsupported,
     Use,
-    check_layout,
-    copies,
     one_row,
-    views,
     wide_shape,
 )
-from dlprof.probes.numpy import HOST_ARRAY, placed, shaped, values
+from dlprof.probes.numpy import NumPy, placed, shaped, values
 
 _SETUP = """\
 import numba
@@ -55,6 +53,7 @@ import numba.cuda
 @numba.cuda.jit
 def kernel(x): pass
 """
+_cuda = functools.partial(Import, setup=_CUDA_SETUP)
 _INCREASE = """\
 @numba.cuda.jit
 def increase(x, work):
@@ -115,43 +114,26 @@ class Numba(Probe):
     )
     imports = (
         Import("argument", (NUMPY, ARRAY), "take({x})", CPU, setup=_TAKE),
-        views(
-            "as_cuda_array", (CUDA_ARRAY,), "numba.cuda.as_cuda_array({x})", CUDA, setup=_CUDA_SETUP
-        ),
-        views(
+        _cuda("as_cuda_array", (CUDA_ARRAY,), "numba.cuda.as_cuda_array({x})", CUDA, "view"),
+        _cuda(
             "as_cuda_array_nosync",
             (CUDA_ARRAY,),
             "numba.cuda.as_cuda_array({x}, sync=False)",
             CUDA,
-            setup=_CUDA_SETUP,
+            "view",
         ),
-        copies(
-            "to_device",
-            (NUMPY,),
-            "numba.cuda.to_device({x})",
-            ANY_DEVICE,
-            setup=_CUDA_SETUP,
-            result_device="cuda",
+        _cuda(
+            "to_device", (NUMPY,), "numba.cuda.to_device({x})", promise="copy", result_device="cuda"
         ),
         # An empty kernel: only its argument and the launch take time.
-        Import(
-            "kernel", (CUDA_ARRAY, DLPACK), _LAUNCH, CUDA, setup=_CUDA_SETUP, returns_array=False
-        ),
-        Import(
-            "kernel_numpy",
-            (NUMPY,),
-            _LAUNCH,
-            ANY_DEVICE,
-            setup=_CUDA_SETUP,
-            result_device="cuda",
-            returns_array=False,
-        ),
+        _cuda("kernel", (CUDA_ARRAY, DLPACK), _LAUNCH, CUDA, returns_array=False),
+        _cuda("kernel_numpy", (NUMPY,), _LAUNCH, result_device="cuda", returns_array=False),
     )
 
     def create(self, spec: ArraySpec) -> str:
         if spec.dtype in BITS:
             raise Unsupported(f"Numba's arrays are described by NumPy, which has no {spec.dtype}")
-        check_layout(spec)
+        self.check_spec(spec)
         if spec.device == "cuda":
             return "import numba.cuda\n" + _on_device(spec)
         if spec.dtype == "float16":
@@ -200,7 +182,7 @@ class Numba(Probe):
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         if device == "cpu":
-            return HOST_ARRAY
+            return NumPy().idioms(device, dtype)
         return {
             "values": "{x}.copy_to_host()",
             "address": "{x}.__cuda_array_interface__['data'][0]",
@@ -286,7 +268,8 @@ def _own(array: str, spec: ArraySpec) -> str:
 
 
 def _on_device(spec: ArraySpec) -> str:
-    check_layout(spec, {"readonly": "Numba has no read-only device arrays"})
+    if spec.layout == "readonly":
+        raise Unsupported("Numba has no read-only device arrays")
     whole, index = f"{values(spec.elements, spec)}.reshape({spec.shape})", ""
     match spec.layout:
         case "F":

@@ -11,7 +11,6 @@ from dlprof.probes.base import (
     ARRAY,
     BITS,
     BUFFER,
-    CPU,
     CUDA,
     DLPACK,
     DTYPES,
@@ -24,7 +23,6 @@ from dlprof.probes.base import (
     Import,
     Probe,
     Unsupported,
-    check_layout,
     copies,
     corners,
     laid_out,
@@ -34,28 +32,60 @@ from dlprof.probes.base import (
     views,
 )
 
-HOST_ARRAY: Mapping[str, str] = {
-    "values": "{x}.copy()",
-    "address": "{x}.ctypes.data",
-    "shape": "{x}.shape",
-    "dtype": "{x}.dtype.name",
-    "writable": "{x}.flags.writeable",
-    "write": "{x}[...] = 1",
-}
+
+class HostArrays(Probe):
+    """Arrays on the host whose memory NumPy can view."""
+
+    host_text: ClassVar[str] = "{x}"
+    """Source text of the view, for a script without dlprof."""
+    facts: ClassVar[Mapping[str, str]] = {}
+    """Idioms that need no view."""
+
+    def host_array(self, array: Any) -> Any:
+        """Return a NumPy array on the memory of ``array``."""
+        return array
+
+    def pointer(self, array: Any) -> int | None:
+        return int(self.host_array(array).ctypes.data) or None
+
+    def to_numpy(self, array: Any) -> Any:
+        copy = self.host_array(array).copy()
+        bits = BITS.get(copy.dtype.name)  # of ml_dtypes
+        return copy if bits is None else copy.view(bits)
+
+    def writable(self, array: Any) -> bool | None:
+        return not self.immutable and bool(self.host_array(array).flags.writeable)
+
+    def write(self, array: Any, value: int) -> Any:
+        if not self.writable(array):
+            return NotImplemented
+        self.host_array(array)[...] = value
+        return None
+
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        host = self.host_text.replace("{dtype}", dtype)
+        found = {
+            "values": f"{host}.copy()",
+            "address": f"{host}.ctypes.data",
+            "shape": f"{host}.shape",
+            "dtype": f"{host}.dtype.name",
+            "writable": "False" if self.immutable else f"{host}.flags.writeable",
+            **self.facts,
+        }
+        return found if self.immutable else {**found, "write": f"{host}[...] = 1"}
 
 
-class NumPy(Probe):
+class NumPy(HostArrays):
     name = "numpy"
     aliases: ClassVar[tuple[str, ...]] = ("np",)
     module = "numpy"
     distributions = ("numpy",)
     setup = "import numpy"
-    devices = CPU
     flags: ClassVar[tuple[str, ...]] = (
         *("swapped", "masked", "unaligned", "structured", "datetime", "number"),
     )
     array_type = "numpy.ndarray"
-    settings = {  # noqa: RUF012 - as the contract has it
+    settings = {
         "handling of float errors": "numpy.geterr()",
         "size of buffers": "numpy.getbufsize()",
         "print options": "numpy.get_printoptions()",
@@ -63,30 +93,29 @@ class NumPy(Probe):
         " for one in numpy.random.get_state()]",
     }
     exports: ClassVar[tuple[Export, ...]] = (
-        Export("dlpack", DLPACK, "{x}", CPU),
-        Export("array", ARRAY, "{x}", CPU),
-        Export("ndarray", NUMPY, "{x}", CPU),
-        Export("buffer", BUFFER, "{x}", CPU),
+        Export("dlpack", DLPACK, "{x}"),
+        Export("array", ARRAY, "{x}"),
+        Export("ndarray", NUMPY, "{x}"),
+        Export("buffer", BUFFER, "{x}"),
     )
     imports: ClassVar[tuple[Import, ...]] = (
-        Import("from_dlpack", (DLPACK,), "numpy.from_dlpack({x})", CPU),
-        copies("from_dlpack_copy", (DLPACK,), "numpy.from_dlpack({x}, copy=True)"),
-        views("from_dlpack_nocopy", (DLPACK,), "numpy.from_dlpack({x}, copy=False)", CPU),
-        Import("from_dlpack_to_cpu", (DLPACK,), "numpy.from_dlpack({x}, device='cpu')"),
-        Import("asarray", (ARRAY,), "numpy.asarray({x})", CPU),
-        views("asarray_nocopy", (ARRAY,), "numpy.asarray({x}, copy=False)", CPU),
-        copies("asarray_copy", (ARRAY,), "numpy.asarray({x}, copy=True)", CPU),
-        copies("array", (ARRAY,), "numpy.array({x})", CPU),
+        Import("from_dlpack", (DLPACK,), "numpy.from_dlpack({x})"),
+        copies("from_dlpack_copy", (DLPACK,), "numpy.from_dlpack({x}, copy=True)", ANY_DEVICE),
+        views("from_dlpack_nocopy", (DLPACK,), "numpy.from_dlpack({x}, copy=False)"),
+        Import("from_dlpack_to_cpu", (DLPACK,), "numpy.from_dlpack({x}, device='cpu')", ANY_DEVICE),
+        Import("asarray", (ARRAY,), "numpy.asarray({x})"),
+        views("asarray_nocopy", (ARRAY,), "numpy.asarray({x}, copy=False)"),
+        copies("asarray_copy", (ARRAY,), "numpy.asarray({x}, copy=True)"),
+        copies("array", (ARRAY,), "numpy.array({x})"),
         # From NumPy 2 on never a copy; before, a copy where one is needed.
-        Import("array_nocopy", (ARRAY,), "numpy.array({x}, copy=False)", CPU),
-        copies("array_list", (NATIVE,), "numpy.array({x})", CPU, producers=LIST),
-        copies("asarray_list", (NATIVE,), "numpy.asarray({x})", CPU, producers=LIST),
+        Import("array_nocopy", (ARRAY,), "numpy.array({x}, copy=False)"),
+        copies("array_list", (NATIVE,), "numpy.array({x})", producers=LIST),
+        copies("asarray_list", (NATIVE,), "numpy.asarray({x})", producers=LIST),
         Import("ndarray", (NUMPY,), "{x}", ANY_DEVICE),
         views(
             "ndarray_buffer",
             (BUFFER,),
             "numpy.ndarray({shape}, dtype='{dtype}', buffer={x})",
-            CPU,
             producers=HOST_MEMORY,
         ),
         copies(
@@ -102,7 +131,7 @@ class NumPy(Probe):
     def create(self, spec: ArraySpec) -> str:
         if spec.dtype in BITS:
             raise Unsupported(f"NumPy has no dtype {spec.dtype} (ml_dtypes adds it)")
-        check_layout(spec)
+        self.check_spec(spec)
         if spec.layout == "number" and spec.shape:
             raise Unsupported("a scalar object has no axes: it needs --shape scalar")
         if spec.layout in ("aligned", "sliced"):
@@ -119,27 +148,10 @@ class NumPy(Probe):
             return None
         return int(array.__array_interface__["data"][0])
 
-    def to_numpy(self, array: Any) -> Any:
-        copy = array.copy()
-        bits = BITS.get(copy.dtype.name)  # of ml_dtypes
-        return copy if bits is None else copy.view(bits)
-
-    def writable(self, array: Any) -> bool | None:
-        return bool(array.flags.writeable)
-
     def properties(self, array: Any) -> tuple[str, ...]:
         import numpy as np
 
         return ("mask",) if np.ma.getmask(array) is not np.ma.nomask else ()
-
-    def write(self, array: Any, value: int) -> Any:
-        if not array.flags.writeable:
-            return NotImplemented
-        array[...] = value
-        return None
-
-    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
-        return HOST_ARRAY
 
     def use(self, device: str) -> str:
         return "numpy.add({x}, 1)"
@@ -167,25 +179,21 @@ def on_aligned_memory(spec: ArraySpec) -> str:
     if spec.layout == "F":
         return f"{text}x = flat[:{spec.elements}].reshape({spec.shape}, order='F')"
     text += shaped(spec, part)
-    match spec.layout:
-        case "swapped":
-            text += "\nx = x.byteswap(inplace=True).view(x.dtype.newbyteorder())"
-        case "masked":
-            mask = f"numpy.arange({spec.elements}).reshape({spec.shape}) % 3 == 0"
-            text += f"\nx = numpy.ma.array(x, mask={mask}, copy=False)"
-        case "unaligned":
-            text += (
-                "\nmemory = numpy.empty(x.nbytes + 1, 'uint8')"
-                "\nmemory[1:] = x.reshape(-1).view('uint8')"
-                f"\nx = memory[1:].view('{spec.dtype}').reshape({spec.shape})"
-            )
-        case "structured":
-            text += f"\nx = x.view([('value', '{spec.dtype}')])"
-        case "datetime":
-            text += "\nx = x.view('datetime64[ms]')"
-        case "number":
-            text += "\nx = x[()]"
-    return text
+    flagged = FLAGGED.get(spec.layout, "")
+    return text + flagged.format(dtype=spec.dtype, elements=spec.elements, shape=spec.shape)
+
+
+FLAGGED = {
+    "swapped": "\nx = x.byteswap(inplace=True).view(x.dtype.newbyteorder())",
+    "masked": "\nx = numpy.ma.array(x, mask=numpy.arange({elements}).reshape({shape}) % 3 == 0,"
+    " copy=False)",
+    "unaligned": "\nmemory = numpy.empty(x.nbytes + 1, 'uint8')"
+    "\nmemory[1:] = x.reshape(-1).view('uint8')"
+    "\nx = memory[1:].view('{dtype}').reshape({shape})",
+    "structured": "\nx = x.view([('value', '{dtype}')])",
+    "datetime": "\nx = x.view('datetime64[ms]')",
+    "number": "\nx = x[()]",
+}
 
 
 def values(elements: int, spec: ArraySpec) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -14,6 +15,7 @@ from dlprof.probes.base import (
     CPU,
     CUDA,
     DLPACK,
+    DTYPES,
     NATIVE,
     NUMPY,
     ArraySpec,
@@ -21,7 +23,6 @@ from dlprof.probes.base import (
     Import,
     Probe,
     Unsupported,
-    check_layout,
     copies,
     corners,
     numbers,
@@ -64,6 +65,7 @@ kinds = {'float32': 1, 'uint8': 2, 'int8': 3, 'uint16': 4, 'int16': 5, 'int32': 
          'complex128': 15, 'bfloat16': 16, 'float8_e4m3fn': 17, 'float8_e4m3fnuz': 18,
          'float8_e5m2': 19, 'float8_e5m2fnuz': 20}
 """
+_bound = functools.partial(Import, setup=_BINDING, returns_array=False)
 _BIND_POINTER = (
     "binding.bind_input('x', '{device}', 0, kinds['{{dtype}}'], tuple({{x}}.shape), "
     "{{x}}.{pointer})"
@@ -77,28 +79,27 @@ _POINTERS = (
 
 class OnnxRuntime(Probe):
     name = "onnxruntime"
-    aliases = ("ort",)
+    aliases: ClassVar[tuple[str, ...]] = ("ort",)
     module = "onnxruntime"
-    distributions = (
-        "onnxruntime",
-        "onnxruntime-gpu",
-        "onnxruntime-training",
-        "onnxruntime-directml",
-        "onnxruntime-openvino",
-        "ort-nightly",
-        "ort-nightly-gpu",
+    distributions: ClassVar[tuple[str, ...]] = (
+        *("onnxruntime", "onnxruntime-gpu", "onnxruntime-training", "onnxruntime-directml"),
+        *("onnxruntime-openvino", "ort-nightly", "ort-nightly-gpu"),
     )
     setup = "import numpy\nimport onnxruntime"
-    devices = ANY_DEVICE
+    devices: ClassVar[tuple[str, ...]] = ANY_DEVICE
+    dtypes = (set(DTYPES) - set(BITS)) | set(_BITS)
+    missing = without_strides(
+        "onnxruntime has no strided values", readonly="onnxruntime has no read-only values"
+    )
     array_type = "onnxruntime.OrtValue"
-    exports = (
+    exports: ClassVar[tuple[Export, ...]] = (
         Export("dlpack", DLPACK, "{x}", promise="view"),
         # The only way out by DLPack before OrtValue had __dlpack__.
         Export("to_dlpack", CAPSULE, "{x}._ortvalue.to_dlpack()", promise="view"),
         Export("array", ARRAY, "{x}", CPU),
         Export("numpy", NUMPY, "{x}.numpy()"),
     )
-    imports = (
+    imports: ClassVar[tuple[Import, ...]] = (
         views("from_dlpack", (DLPACK, CAPSULE), "onnxruntime.OrtValue.from_dlpack({x})"),
         # The only way in by DLPack before OrtValue had from_dlpack.
         Import(
@@ -115,31 +116,20 @@ class OnnxRuntime(Probe):
             "onnxruntime.OrtValue.ortvalue_from_numpy({x}, 'cuda', 0)",
             CUDA,
         ),
-        Import(
-            "bind_cpu_input",
-            (NUMPY,),
-            "binding.bind_cpu_input('x', {x})",
-            CPU,
-            setup=_BINDING,
-            returns_array=False,
-        ),
-        Import(
+        _bound("bind_cpu_input", (NUMPY,), "binding.bind_cpu_input('x', {x})", CPU),
+        _bound(
             "bind_ortvalue_input",
             (DLPACK, CAPSULE),
             "binding.bind_ortvalue_input('x', onnxruntime.OrtValue.from_dlpack({x}))",
-            setup=_BINDING,
-            returns_array=False,
         ),
         # A bare address: for contiguous arrays that outlive the run.
         *(
-            Import(
+            _bound(
                 f"bind_input_{producer}_{device}",
                 (NATIVE,),
                 _BIND_POINTER.format(device=device, pointer=pointer),
                 (device,),
                 producers=(producer,),
-                setup=_BINDING,
-                returns_array=False,
                 layouts=("C", "aligned", "sliced", "readonly"),
             )
             for producer, device, pointer in _POINTERS
@@ -147,10 +137,13 @@ class OnnxRuntime(Probe):
     )
 
     def create(self, spec: ArraySpec) -> str:
-        check_layout(spec, _MISSING)  # onnxruntime allocates at multiples of 64 bytes
-        if spec.dtype in BITS and spec.dtype not in _BITS:
-            raise Unsupported(f"onnxruntime has no dtype {spec.dtype}")
-        return _sliced(spec) if spec.layout == "sliced" else _contiguous(spec)
+        self.check_spec(spec)  # onnxruntime allocates at multiples of 64 bytes
+        if spec.layout != "sliced":
+            return _contiguous(spec)
+        # onnxruntime cannot slice its own values; users wrap a slice of a NumPy array.
+        if spec.device != "cpu" or spec.dtype in _BITS:
+            raise Unsupported("onnxruntime has no slices")
+        return f"{NumPy().create(spec)}\nx = onnxruntime.OrtValue.ortvalue_from_numpy(x)"
 
     def ready(self, device: str) -> None:
         import numpy as np
@@ -184,9 +177,6 @@ class OnnxRuntime(Probe):
     def device(self, array: Any) -> str:
         return str(array.device_name())
 
-    def writable(self, array: Any) -> bool | None:
-        return True
-
     def write(self, array: Any, value: int) -> Any:
         import numpy as np
         import onnxruntime
@@ -208,9 +198,6 @@ class OnnxRuntime(Probe):
             "writable": "{x}.numpy().flags.writeable",
             "write": f"{{x}}.update_inplace({ones})",
         }
-
-    def use(self, device: str) -> str:
-        raise Unsupported("onnxruntime has no operations outside a session")
 
 
 def _source(values: str, dtype: str) -> str:
@@ -237,16 +224,3 @@ def _contiguous(spec: ArraySpec) -> str:
         f"{spec.shape}, {kind}, '{spec.device}', 0)\n"
         f"x.update_inplace({_source('host', spec.dtype)})"
     )
-
-
-def _sliced(spec: ArraySpec) -> str:
-    # onnxruntime cannot slice its own values; users wrap a slice of a NumPy array.
-    if spec.device != "cpu" or spec.dtype in _BITS:
-        raise Unsupported("onnxruntime has no slices")
-    text = NumPy().create(spec)
-    return f"{text}\nx = onnxruntime.OrtValue.ortvalue_from_numpy(x)"
-
-
-_MISSING = without_strides(
-    "onnxruntime has no strided values", readonly="onnxruntime has no read-only values"
-)

@@ -13,7 +13,7 @@ class Safetensors(NumPy):
     setup = "import numpy\nimport safetensors.numpy"
     aliases = ()
     flags = ()
-    settings = {}  # noqa: RUF012 - as the contract has it
+    settings = {}
     array_type = ""
     exports = ()
     imports = (

@@ -24,19 +24,15 @@ from dlprof.probes.base import (
     Import,
     Probe,
     Unsupported,
-    check_layout,
     copies,
     corners,
+    flat,
     numbers,
     views,
     without_strides,
 )
 
 _DEVICES = {"cpu": "/CPU:0", "cuda": "/GPU:0"}
-_MISSING = without_strides(
-    "TensorFlow has no strided tensors",
-    readonly="TensorFlow tensors are never writable; use layout C",
-)
 
 
 class TensorFlow(Probe):
@@ -44,21 +40,19 @@ class TensorFlow(Probe):
     aliases = ("tf",)
     module = "tensorflow"
     distributions = (
-        "tensorflow",
-        "tensorflow-cpu",
-        "tensorflow-intel",
-        "tensorflow-macos",
-        "tf-nightly",
-        "tf-nightly-cpu",
+        *("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos"),
+        *("tf-nightly", "tf-nightly-cpu"),
     )
     setup = "import numpy\nimport tensorflow as tf"
-    variables = {  # noqa: RUF012 - TensorFlow takes all GPU memory otherwise (tensorflow#6111)
-        "TF_FORCE_GPU_ALLOW_GROWTH": "true",
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-    }
+    # TensorFlow takes all GPU memory otherwise (tensorflow#6111).
+    variables = {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "TF_CPP_MIN_LOG_LEVEL": "2"}
     devices = ANY_DEVICE
     immutable = True
-    settings = {  # noqa: RUF012 - as the contract has it
+    missing = without_strides(
+        "TensorFlow has no strided tensors",
+        readonly="TensorFlow tensors are never writable; use layout C",
+    )
+    settings = {
         "eager execution": "tf.executing_eagerly()",
         "soft device placement": "tf.config.get_soft_device_placement()",
         "threads of an operation": "tf.config.threading.get_intra_op_parallelism_threads()",
@@ -101,13 +95,9 @@ class TensorFlow(Probe):
     )
 
     def create(self, spec: ArraySpec) -> str:
-        check_layout(spec, _MISSING)  # TensorFlow allocates at multiples of 64 bytes
-        text = values(spec.elements, spec)
-        if spec.layout == "sliced":
-            text = f"{values(spec.elements + 1, spec)}[1:]"
-        return (
-            f"with tf.device('{_DEVICES[spec.device]}'):\n    x = tf.reshape({text}, {spec.shape})"
-        )
+        self.check_spec(spec)  # TensorFlow allocates at multiples of 64 bytes
+        made = f"tf.reshape({flat(spec, values)}, {spec.shape})"
+        return f"with tf.device('{_DEVICES[spec.device]}'):\n    x = {made}"
 
     def ready(self, device: str) -> None:
         import tensorflow as tf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -25,7 +25,6 @@ from dlprof.probes.base import (
     Export,
     Import,
     Probe,
-    check_layout,
     copies,
     corners,
     laid_out,
@@ -37,14 +36,15 @@ from dlprof.probes.base import (
 
 class Torch(Probe):
     name = "torch"
-    aliases = ("pytorch",)
+    aliases: ClassVar[tuple[str, ...]] = ("pytorch",)
     module = "torch"
-    distributions = ("torch",)
+    distributions: ClassVar[tuple[str, ...]] = ("torch",)
     setup = "import torch"
-    devices = ANY_DEVICE
-    flags = ("requires-grad", "conjugated", "negated", "pinned")
+    devices: ClassVar[tuple[str, ...]] = ANY_DEVICE
+    flags: ClassVar[tuple[str, ...]] = ("requires-grad", "conjugated", "negated", "pinned")
+    missing = {"readonly": "torch has no read-only tensors"}  # pytorch#44027
     array_type = "torch.Tensor"
-    settings = {  # noqa: RUF012 - as the contract has it
+    settings = {
         "default dtype": "torch.get_default_dtype()",
         "default device": "torch.get_default_device()",
         "number of threads": "torch.get_num_threads()",
@@ -52,36 +52,24 @@ class Torch(Probe):
         "inference mode": "torch.is_inference_mode_enabled()",
         "deterministic algorithms": "torch.are_deterministic_algorithms_enabled()",
     }
-    exports = (
+    exports: ClassVar[tuple[Export, ...]] = (
         Export("tensor", DLPACK, "{x}"),
         Export("to_dlpack", CAPSULE, "torch.utils.dlpack.to_dlpack({x})"),
         Export("array", ARRAY, "{x}", CPU),
         Export("numpy", NUMPY, "{x}.numpy()", CPU, "view"),
         Export("numpy_force", NUMPY, "{x}.numpy(force=True)"),
         Export("cpu_numpy", NUMPY, "{x}.cpu().numpy()", CUDA, "copy"),
-        Export(
-            "cpu_non_blocking",
-            NUMPY,
-            "{x}.to('cpu', non_blocking=True).numpy()",
-            CUDA,
-            "copy",
-        ),
+        Export("cpu_non_blocking", NUMPY, "{x}.to('cpu', non_blocking=True).numpy()", CUDA, "copy"),
         Export("capsule", CAPSULE, "{x}.__dlpack__()", CUDA, "view"),
         Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
         Export("itself", NATIVE, "{x}"),
     )
-    imports = (
+    imports: ClassVar[tuple[Import, ...]] = (
         Import("from_dlpack", (DLPACK, CAPSULE), "torch.from_dlpack({x})"),
         copies("from_dlpack_copy", (DLPACK,), "torch.from_dlpack({x}, copy=True)"),
         views("from_dlpack_nocopy", (DLPACK,), "torch.from_dlpack({x}, copy=False)"),
         views("from_numpy", (NUMPY,), "torch.from_numpy({x})", CPU),
-        copies(
-            "from_numpy_cuda",
-            (NUMPY,),
-            "torch.from_numpy({x}).cuda()",
-            ANY_DEVICE,
-            result_device="cuda",
-        ),
+        copies("from_numpy_cuda", (NUMPY,), "torch.from_numpy({x}).cuda()", result_device="cuda"),
         copies(
             "from_numpy_non_blocking",
             (NUMPY,),
@@ -93,51 +81,44 @@ class Torch(Probe):
         copies("asarray_copy", (NUMPY, DLPACK, ARRAY), "torch.asarray({x}, copy=True)"),
         views("asarray_nocopy", (NUMPY, DLPACK, ARRAY), "torch.asarray({x}, copy=False)"),
         views(
-            "frombuffer",
-            (BUFFER,),
-            "torch.frombuffer({x}, dtype=torch.{dtype}).reshape({shape})",
-            CPU,
+            "frombuffer", (BUFFER,), "torch.frombuffer({x}, dtype=torch.{dtype}).reshape({shape})"
         ),
         Import(
             "asarray_buffer",
             (BUFFER,),
             "torch.asarray({x}, dtype=torch.{dtype}).reshape({shape})",
-            CPU,
             producers=HOST_MEMORY,
         ),
         copies(
             "asarray_buffer_copy",
             (BUFFER,),
             "torch.asarray({x}, dtype=torch.{dtype}, copy=True).reshape({shape})",
-            CPU,
             producers=HOST_MEMORY,
         ),
         Import("as_tensor", (ARRAY, NUMPY), "torch.as_tensor({x})", CPU),
         Import("as_tensor_cuda", (CUDA_ARRAY,), "torch.as_tensor({x}, device='cuda')", CUDA),
         copies("tensor", (ARRAY, NUMPY), "torch.tensor({x})", CPU),
-        copies("tensor_list", (NATIVE,), "torch.tensor({x})", CPU, producers=LIST),
-        copies("as_tensor_list", (NATIVE,), "torch.as_tensor({x})", CPU, producers=LIST),
-        copies("array_first", (NATIVE,), "torch.from_numpy(numpy.array({x}))", CPU, producers=LIST),
+        copies("tensor_list", (NATIVE,), "torch.tensor({x})", producers=LIST),
+        copies("as_tensor_list", (NATIVE,), "torch.as_tensor({x})", producers=LIST),
+        copies("array_first", (NATIVE,), "torch.from_numpy(numpy.array({x}))", producers=LIST),
         copies(
             "stack",
             (NATIVE,),
             "torch.stack([torch.from_numpy(item) for item in {x}])",
-            CPU,
             producers=LIST,
         ),
-        Import("polars_to_torch", (NATIVE,), "{x}.to_torch()", CPU, producers=("polars",)),
-        views("warp_to_torch", (NATIVE,), "warp.to_torch({x})", CPU, producers=("warp",)),
+        Import("polars_to_torch", (NATIVE,), "{x}.to_torch()", producers=("polars",)),
+        views("warp_to_torch", (NATIVE,), "warp.to_torch({x})", producers=("warp",)),
         copies(
             "tensor_cuda",
             (CUDA_ARRAY, NUMPY),
             "torch.tensor({x}, device='cuda')",
-            ANY_DEVICE,
             result_device="cuda",
         ),
     )
 
     def create(self, spec: ArraySpec) -> str:
-        check_layout(spec, {"readonly": "torch has no read-only tensors"})
+        self.check_spec(spec)
         if spec.layout == "aligned" and spec.device == "cpu":
             return _aligned(spec)
         if spec.layout == "broadcast":
@@ -161,20 +142,14 @@ class Torch(Probe):
         import torch
 
         host = array.detach().cpu().resolve_conj().resolve_neg()
-        bits = BITS.get(self.dtype(host))
+        bits = BITS.get(str(self.dtype(host)))
         if bits is None:
             return host.numpy().copy()
         signed = getattr(torch, bits.removeprefix("u"))  # torch views as signed integers only
         return host.view(signed).numpy().copy().view(bits)
 
-    def dtype(self, array: Any) -> str:
-        return str(array.dtype).removeprefix("torch.")
-
     def device(self, array: Any) -> str:
         return str(array.device.type)
-
-    def writable(self, array: Any) -> bool | None:
-        return True  # torch has no read-only tensors (pytorch#44027)
 
     def wait(self, device: str) -> str:
         return (

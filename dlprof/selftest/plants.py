@@ -220,7 +220,7 @@ class OnHost(Synthetic):
     layouts = ("C", "aligned", "F", "readonly", "strided", "masked", "swapped")
     flags = ("masked", "swapped")
     own = "host"
-    settings = {"default dtype": "host.defaults['dtype']"}  # noqa: RUF012 - as the contract has it
+    settings = {"default dtype": "host.defaults['dtype']"}
     exports = (
         Export("array", Protocol.NATIVE, "{x}", CPU),
         Export("dlpack", Protocol.DLPACK, "{x}", CPU),

@@ -76,6 +76,7 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
     version = versions[distribution] if distribution else None
     if isinstance(probe, ProgramProbe):
         version, distribution = probe.version, probe.name
+    array = getattr(probe, "array_name", "x")
     return {
         "source": source,
         "name": probe.name,
@@ -93,12 +94,11 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
         "narrows": dict(probe.narrows),
         "narrows_why": probe.narrows_why,
         "exports": [
-            {**_way(export, [export.protocol]), "array": getattr(probe, "array_name", "x")}
-            for export in probe.exports
+            {**_way(probe, export, [export.protocol]), "array": array} for export in probe.exports
         ],
         "imports": [
             {
-                **_way(way, way.protocols),
+                **_way(probe, way, way.protocols),
                 "producers": list(way.producers),
                 "setup": way.setup,
                 "result_device": way.result_device,
@@ -109,12 +109,12 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
     }
 
 
-def _way(way: Any, protocols: Any) -> dict[str, Any]:
+def _way(probe: Probe, way: Any, protocols: Any) -> dict[str, Any]:
     return {
         "name": way.name,
         "protocols": [protocol.value for protocol in protocols],
         "code": way.code,
-        "devices": list(way.devices),
+        "devices": list(way.devices or probe.devices),
         "promise": way.promise,
     }
 
