@@ -116,7 +116,7 @@ class Cases:
         )
 
     @cached_property
-    def _torn(self) -> set[tuple[str, str, bool, bool]]:
+    def _torn(self) -> set[tuple[Hashable, ...]]:
         return {(*_copier(case), case.is_synchronous) for case in self.cases if case.is_torn}
 
     @cached_property
@@ -304,8 +304,10 @@ def _is_written(case: CaseView) -> bool:
     )
 
 
-def _copier(case: CaseView) -> tuple[str, str, bool]:
-    return case.pair[1], case.result.case.device, case.bounces
+def _copier(case: CaseView) -> tuple[Hashable, ...]:
+    asks = re.search(r"\w*blocking=\w+", case.code)
+    devices = case.result.case.device, case.result_device
+    return case.pair[1], *devices, case.bounces, asks and asks[0]
 
 
 def _source(case: CaseView) -> Hashable:

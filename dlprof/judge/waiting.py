@@ -14,6 +14,7 @@ from dlprof.judge.evidence_text import trace
 from dlprof.judge.rule import EXPORT, NONE_INSTEAD, Rule, code, finding, replacement_text, time
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import HYSTERESIS, Effect, Subject, shows
+from dlprof.probes.base import PINNED
 from dlprof.runner.quantity import plain_time
 from dlprof.runner.session import FindingRecord
 from dlprof.text.source import inside, plain
@@ -420,3 +421,47 @@ def early_return(cases: Cases) -> Iterator[FindingRecord]:
 
 def _host_ns(case: CaseView) -> float:
     return case.result.host_time.median_ns if case.result.host_time is not None else 0.0
+
+
+NON_BLOCKING = "non_blocking=True"
+BLOCKED = """
+import torch
+<create>
+y = <code>  # the first call may load code
+torch.cuda.synchronize()
+torch.cuda._sleep(500_000_000)  # work that has nothing to do with x
+begin = perf_counter()
+y = <code>
+call = perf_counter() - begin
+torch.cuda.synchronize()
+done = perf_counter() - begin
+print(f"the call returned after {call:.6f} s, and the other work was done after {done:.6f} s")
+return done > 0.05 and call > done / 2
+"""
+
+
+@partial(
+    Rule,
+    "DLP034",
+    "blocked-copy",
+    "warning",
+    f"With `{NON_BLOCKING}`, the call returns while earlier work of the stream goes on.",
+    shows(f"waits for other work despite {NON_BLOCKING}", BLOCKED),
+    instrument="ordering",
+)
+def blocked_copy(cases: Cases) -> Iterator[FindingRecord]:
+    """A copy to the device waits for earlier work of its stream, although the code forbids it."""
+
+    def is_blocked(case: CaseView) -> bool:
+        ordering = case.result.ordering
+        waits = ordering is not None and ordering.evidence.upload_waits is True
+        return waits and NON_BLOCKING in case.code
+
+    for group in cases.groups(lambda case: is_blocked(case) and case.pair):
+        pinned = "Keep the source in page-locked memory from the start."
+        yield finding(
+            group,
+            ("waits", "wait"),
+            f"for earlier work of the stream despite {NON_BLOCKING}",
+            advice="" if group[0].result.case.layout == PINNED else pinned,
+        )

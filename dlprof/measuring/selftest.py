@@ -174,7 +174,7 @@ def _groups(plants: Sequence[Plant]) -> list[list[Plant]]:
     """Group plants that one run can measure: on the same arrays, in the same loops."""
 
     def arrays(plant: Plant) -> tuple[object, ...]:
-        array = plant.device, plant.shape, plant.dtypes, plant.layouts
+        array = plant.source_device, plant.device, plant.shape, plant.dtypes, plant.layouts
         return *array, plant.placements, plant.surveyed
 
     return [list(group) for _, group in groupby(sorted(plants, key=arrays), key=arrays)]
@@ -202,7 +202,7 @@ def _measure(
             shapes=(plants[0].shape,),
             dtypes=plants[0].dtypes,
             layouts=plants[0].layouts,
-            devices=(plants[0].device,),
+            devices=(plants[0].source_device,),
         ),
         settings=_settings(plants[0], catalog.simulated),
         python=catalog.python,

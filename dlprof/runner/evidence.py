@@ -211,6 +211,8 @@ class Ordering(Evidence):
     """The producer's call, if that alone waits."""
     waits_for_later: Maybe[Flag] = None
     """Whether the call waits for all work that the producer has queued, also after ``x``."""
+    upload_waits: Maybe[Flag] = None
+    """Whether a copy to the device waits for other work on the consumer's stream."""
     streams: Maybe[str] = None
     by_streams: Maybe[dict[str, Free]] = None
     size_bytes: Maybe[Whole] = None

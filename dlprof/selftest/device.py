@@ -247,6 +247,11 @@ def from_host(values: Any, consumer: Framework) -> Array:
     return consumer.array(values)
 
 
+def upload(values: Any, consumer: Framework, *, non_blocking: bool) -> Array:
+    """Fault: waits for the stream, as the driver may do to copy memory that is not page-locked."""
+    return consumer.array(values)
+
+
 def to_host(source: Array, consumer: Framework) -> host.Array:
     """Fault: a copy on the host, which nothing asked for."""
     return host.Array(source.get())

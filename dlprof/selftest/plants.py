@@ -53,9 +53,17 @@ class Plant:
     stream: str = "any"
     surveyed: bool = False
     immutable: bool = False
+    source: str = ""
+    """A producer on the host, for a consumer on ``cuda``."""
+
+    @property
+    def source_device(self) -> str:
+        return "cpu" if self.source else self.device
 
     @property
     def producer(self) -> str:
+        if self.source:
+            return self.source
         return f"{self._family}-default" if self.stream == "default" else self._family
 
     @property
@@ -155,6 +163,7 @@ DEVICE_PLANTS = tuple(
         Plant("to-host", ("to_host", "view"), "DLP027"),
         Plant("bounce", ("from_host", "view"), "DLP006", protocol="numpy"),
         Plant("reuse", ("reuse",), "DLP030"),
+        Plant("upload", ("upload",), "DLP034", promise="copy", protocol="numpy", source="numpy"),
     )
 )
 
@@ -299,13 +308,14 @@ def consumer(plant: Plant) -> Probe:
     members = {"name": plant.consumer, "immutable": plant.immutable, "stream": plant.stream}
     members |= {"reads_late": plant.rule == "DLP030"}
     probe: Synthetic = type(f"Synthetic_{plant.consumer}", (kind,), members)()
-    code = "host.{way}({{x}})" if on_host else "device.{way}({{x}}, consumer)"
+    options = ", non_blocking=True" if plant.source else ""
+    code = "host.{way}({{x}})" if on_host else f"device.{{way}}({{{{x}}}}, consumer{options})"
     type(probe).imports = tuple(
         Import(
             way,
             (Protocol(plant.protocol if index == 0 else "native"),),
             code.format(way=way).replace("_no_copy({x})", "({x}, copy=False)"),
-            (plant.device,),
+            (plant.source_device,),
             promise=plant.promise if index == 0 else None,
             producers=(plant.producer,),
             setup="" if on_host else f"consumer = {probe.own}",

@@ -12,7 +12,8 @@
    | event                          | marks a place; recording again moves   | the same                              |
    | cuStreamWaitEvent              | waits for what the event marks now     | the same                              |
    | elapsed time                   | of two events that have been reached   | of the host's clock: no speed         |
-   | copy from pageable memory      | returns after staging                  | copies at once to memory of its own   |
+   | copy from pageable memory      | may wait for the stream, and returns   | waits for the stream if it has more   |
+   |                                | after staging                          | than 64 KiB                           |
    | copy to pageable memory        | returns when it is done                | the same                              |
    | copy from or to pinned memory  | asynchronous                           | the same                              |
    | copy on the device             | asynchronous                           | the same                              |
@@ -677,6 +678,10 @@ static _Atomic(uint64_t) crossed_bytes[2];
 
 EXPORTED uint64_t dlprofSimulatedCrossed(int to_host) { return crossed_bytes[to_host]; }
 
+/* "The driver may synchronize with the stream and stage the copy into pinned memory": it does so
+   here for what is too large for the command itself. */
+static const size_t LARGEST_INLINE = 65536;
+
 /* Pageable memory is read before the call returns, and written before it returns. ``waits`` is of
    a call without a stream: it also waits for what crosses between host and device. */
 static int queue_copy(address_t to, address_t from, size_t size_bytes, void *handle, bool waits)
@@ -693,6 +698,9 @@ static int queue_copy(address_t to, address_t from, size_t size_bytes, void *han
     struct copy *copy = malloc(sizeof *copy);
     *copy = (struct copy){to, from, size_bytes, NULL, current_device()};
     if (from_pageable && !to_pageable) {
+        if (size_bytes > LARGEST_INLINE) {
+            submit_and_wait(stream, NULL, NULL);
+        }
         copy->staged = malloc(size_bytes);
         memcpy(copy->staged, (void *)from, size_bytes);
     }

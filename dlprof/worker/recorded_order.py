@@ -71,6 +71,22 @@ def _finish(queue: QueuedWork, result: Any, array: Any) -> None:
     queue.finish(array)
 
 
+def waits_for_stream(gpu: Gpu, stream: int, call: Callable[[], Any]) -> bool:
+    """Whether the call waits for work on a stream that has nothing to do with it."""
+
+    def look(limit_ns: int) -> Gate:
+        gpu.close_gate(limit_ns)
+        gpu.spin(stream, 0)
+        _launched(gpu)
+        call()
+        state = gpu.gate()
+        gpu.open_gate()
+        gpu.synchronize(stream)
+        return state
+
+    return _always_waits(look)
+
+
 def _waits(
     queue: QueuedWork,
     gpu: Gpu,

@@ -39,6 +39,7 @@ GUILTY = [
     path("free(x)", 5 * US, ordering=ordered("stream-ordered", 9 * US)),
     path("wait(x)", 9 * US, ordering=ordered("host-sync")),
     path("all(x)", 9 * US, ordering=ordered("device-sync")),
+    path("put(x, non_blocking=True)", 9 * US, ordering=verdict("synchronous", upload_waits=True)),
     path("race(x)", 9 * US, ordering=ordered("unordered", values_right=False)),
     path("copy(x)", 500 * US, "copy", peak_memory=verdict("ok", arrays=2.0, size_bytes=16 << 20)),
     path("bounce(x)", 900 * US, "copy", case=CUDA),

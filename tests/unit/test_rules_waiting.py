@@ -1,4 +1,4 @@
-"""Rules on waiting: DLP001, DLP002, DLP003, DLP019."""
+"""Rules on waiting: DLP001, DLP002, DLP003, DLP019, DLP034."""
 
 import pytest
 from rule_builders import MS, US, found, ordered, owned, path, rules, spread, verdict
@@ -88,3 +88,14 @@ def test_a_result_that_is_ready_long_after_the_call_was_returned_early():
     (finding,) = found("DLP019", path("f(x)", 2 * MS, host=spread(100 * US)))
     assert finding.severity == "info"
     assert "100 µs for the call, 2.0 ms until ready" in finding.headline
+
+
+@pytest.mark.parametrize(("waits", "code", "count"), [
+    (True, "put(x, non_blocking=True)", 1),
+    (True, "put(x)", 0),
+    (False, "put(x, non_blocking=True)", 0),
+    (None, "put(x, non_blocking=True)", 0),
+])  # fmt: skip
+def test_only_a_copy_that_must_not_block_and_is_seen_to_wait_is_blocked(waits, code, count):
+    order = verdict("synchronous", upload_waits=waits)
+    assert len(found("DLP034", path(code, ordering=order))) == count

@@ -1,7 +1,7 @@
 """The safety of a path: safe, right, unchecked, unsafe, or unmeasured."""
 
 import pytest
-from rule_builders import LOOKED, died, end_of, path, spread, verdict
+from rule_builders import LOOKED, died, end_of, owned, path, spread, verdict
 
 from dlprof.judge import cases_in
 
@@ -134,3 +134,19 @@ def test_a_copy_through_the_host_is_not_suspected_for_a_torn_copy_on_the_device(
     torn = copying("torn(x)", False, early_write=verdict("unsafe"))
     assert safety(copying("near(x)", False), torn).suspected == ("DLP020",)
     assert safety(copying("far(x.get())", True), torn).suspected == ()
+
+
+@pytest.mark.parametrize(("code", "device", "suspected"), [
+    ("g(x, non_blocking=True)", "cuda", ("DLP020",)),
+    ("g(x, non_blocking=False)", "cuda", ()),
+    ("g(x)", "cuda", ()),
+    ("g(x, non_blocking=True)", "cpu", ()),
+])  # fmt: skip
+def test_only_a_copy_to_the_same_device_that_may_block_as_much_is_suspected(
+    code, device, suspected
+):
+    def copying(code, device, **parts):
+        return path(code, owner=owned("copy", device), host=spread(10.0), **parts)
+
+    torn = copying("f(x, non_blocking=True)", "cuda", early_write=verdict("unsafe"))
+    assert safety(copying(code, device, **LOOKED), torn).suspected == suspected

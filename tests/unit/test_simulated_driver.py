@@ -148,14 +148,22 @@ def test_a_stream_waits_for_the_place_that_an_event_marks_at_the_call(driver):
     assert driver.is_done(first)
 
 
-def test_a_copy_from_pageable_memory_has_read_it_when_it_returns(driver):
+def test_a_small_copy_from_pageable_memory_has_read_it_when_it_returns(driver):
+    size = 1 << 16
     stream, memory = driver.stream(NON_BLOCKING), driver.memory()
-    source = ctypes.create_string_buffer(b"\x01" * SIZE, SIZE)
+    source = ctypes.create_string_buffer(b"\x01" * size, size)
     driver.spin(stream)
-    driver("cuMemcpyHtoDAsync", memory, source, c_size_t(SIZE), stream)
+    driver("cuMemcpyHtoDAsync", memory, source, c_size_t(size), stream)
     assert not driver.is_done(stream)
-    ctypes.memset(source, 2, SIZE)
+    ctypes.memset(source, 2, size)
     assert driver.read(memory, stream=stream) == b"\x01"
+
+
+def test_a_large_copy_from_pageable_memory_waits_for_its_stream(driver):
+    stream, memory = driver.stream(NON_BLOCKING), driver.memory()
+    driver.spin(stream)
+    driver("cuMemcpyHtoDAsync", memory, ctypes.create_string_buffer(SIZE), c_size_t(SIZE), stream)
+    assert driver.is_done(stream)
 
 
 def test_a_copy_to_pageable_memory_returns_when_it_is_done(driver):

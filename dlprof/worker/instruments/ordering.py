@@ -10,6 +10,9 @@ A conversion counts only if its queue had not run dry. A wait for unrelated work
 is a wait for the whole device. On a device the default streams come first, then non-blocking
 streams of producer, of consumer and of both. The worst run counts.
 
+- A copy from the host to the device may also wait for other work on the consumer's stream. The
+  device is asked whether that work is done when the call returns.
+
 Verdicts: ``stream-ordered``, ``host-sync``, ``device-sync``, ``unordered``, ``unknown``, and
 ``synchronous`` (the producer queues nothing).
 """
@@ -25,7 +28,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from dlprof.device.cuda import Gpu
+from dlprof.device.cuda import LONGEST_SPIN_NS, Gpu
 from dlprof.probes.base import WHOLE_LAYOUTS
 from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker import memory, recorded_order
@@ -67,6 +70,36 @@ SEVERITY = ("stream-ordered", "unknown", "host-sync", "device-sync", "unordered"
 
 
 def measure(subject: Subject, gpu: Gpu | None) -> dict[str, Any]:
+    found = _measure_source(subject, gpu)
+    if gpu is not None and (subject.spec.device, subject.result_device) == ("cpu", "cuda"):
+        found["evidence"]["upload_waits"] = _upload_waits(subject, gpu)
+    return found
+
+
+def _upload_waits(subject: Subject, gpu: Gpu) -> bool | None:
+    """Whether a copy to the device waits for other work on the consumer's stream."""
+    stream = default_sides(subject, gpu)[1].handle()
+    if stream is None:
+        return None
+    for _ in range(2):  # the first call may load code, and takes memory that the next one finds
+        begin = gpu.host_ns()
+        subject.convert()
+        own_ns = gpu.host_ns() - begin
+    gpu.synchronize(stream)
+    if gpu.is_simulated:
+        return recorded_order.waits_for_stream(gpu, stream, subject.convert)
+    waited = []
+    for _ in range(REPEATS):
+        end = gpu.event()
+        gpu.spin(stream, min(max(LENGTHS_NS[-1], 4 * own_ns), LONGEST_SPIN_NS))
+        gpu.record(end, stream)
+        subject.convert()
+        waited.append(gpu.is_done(end))
+        gpu.synchronize(stream)
+    return waited[0] if len(set(waited)) == 1 else None
+
+
+def _measure_source(subject: Subject, gpu: Gpu | None) -> dict[str, Any]:
     text = subject.producer.enqueue(subject.spec)
     if text is None:
         name, device = subject.producer.name, subject.spec.device
