@@ -16,20 +16,12 @@ from dlprof.cli.streams import complain, show
 from dlprof.errors import DlprofError, Interrupted, Unmeasured, UsageError
 from dlprof.runner import options
 from dlprof.runner.catalog import inspect_interpreter
-from dlprof.runner.options import Option, Several, Text
+from dlprof.runner.options import Option, Text
 from dlprof.text.clean import first_line
 
 PACKAGE = Option("package", Text(), "Its releases are tried.", options.MEASURING, metavar="NAME")
 GOOD = Option("good", Text(), "A release as it should be.", options.MEASURING, metavar="VERSION")
 BAD = Option("bad", Text(), "A release with the change.", options.MEASURING, metavar="VERSION")
-REQUIREMENT = Option(
-    "requirement",
-    Several(),
-    "What else is installed, such as torch==2.13.0.",
-    options.MEASURING,
-    metavar="REQUIREMENT",
-    meaning="the frameworks' versions here",
-)
 KEEP = replace(options.SESSION, help="Keep the sessions here.", metavar="FOLDER")
 HOW = (
     *(options.SHAPES, options.DTYPES, options.ROUNDS),
@@ -37,7 +29,7 @@ HOW = (
 )
 
 
-@takes(PACKAGE, GOOD, BAD, REQUIREMENT, *HOW, KEEP, options.FULL)
+@takes(PACKAGE, GOOD, BAD, *HOW, KEEP, options.FULL)
 def bisect(
     producer: Annotated[str, typer.Argument(help="The framework that owns the array.")],
     consumer: Annotated[str, typer.Argument(help="The framework that takes it in.")],
@@ -60,7 +52,7 @@ def bisect(
         raise UsageError("name a package and two releases: --package numpy --good 2.0 --bad 2.1")
     catalog = inspect_interpreter(sys.executable)
     ends = catalog.find(producer), catalog.find(consumer)
-    requirements = given[REQUIREMENT] or search.requirements(ends, package)
+    requirements = search.requirements(ends, package)
     versions = search.release_range(releases(package), good, bad)
     typed = {option.key: given[option] for option in HOW if option.key in given.values}
     values: dict[str, Any] = {**typed, "paths": glob.escape(statement), "survey": False}

@@ -51,19 +51,11 @@ UNSURE = Option(
     meaning="exit code 3",
     metavar="pass|fail",
 )
-BASE_PROGRAM = Option(
-    "base_program",
-    options.PROGRAM.kind,
-    "The scenario's program before the change.",
-    options.MEASURING,
-    metavar="COMMAND",
+BASE_PROGRAM = replace(
+    options.PROGRAM, key="base_program", help="The scenario's program before the change."
 )
-HEAD_PROGRAM = Option(
-    "head_program",
-    options.PROGRAM.kind,
-    "The scenario's program after the change.",
-    options.MEASURING,
-    metavar="COMMAND",
+HEAD_PROGRAM = replace(
+    options.PROGRAM, key="head_program", help="The scenario's program after the change."
 )
 PYTHONS, PROGRAMS = (BASE_PYTHON, HEAD_PYTHON), (BASE_PROGRAM, HEAD_PROGRAM)
 NO_SIDES = (

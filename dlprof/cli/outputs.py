@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +17,6 @@ from dlprof.judge.fail_on import FailOn
 from dlprof.report.document import Document, Problem
 from dlprof.runner import files, session_file
 from dlprof.runner.session import SCHEMA, Session
-from dlprof.text.clean import first_line
 
 if TYPE_CHECKING:
     from dlprof.report.checks import JUnitCase
@@ -28,7 +26,7 @@ EXPORTS, TRACE_EXPORTS = ("bmf", "github-benchmark"), ("sarif",)
 """Formats of ``--export``, of a session and of a trace."""
 EXPORT = "--export"
 JSON_FORMS = ("--json", "--chrome", *(f"{EXPORT} {name}" for name in (*EXPORTS, *TRACE_EXPORTS)))
-FORMS = ("json", "html", "csv", "parquet", "markdown", "junit", "chrome")
+FORMS = ("json", "html", "csv", "markdown", "junit", "chrome")
 SUMMARY = "GITHUB_STEP_SUMMARY"
 LONGEST_SUMMARY = 250_000
 """Characters; GitHub drops the summary of a step above 1 MiB."""
@@ -67,14 +65,6 @@ class Outputs:
             if target != STDOUT:
                 files.check_writable(Path(target))
                 outputs.check_no_session(name)
-            elif name == "--parquet":
-                raise UsageError("--parquet writes bytes: name a file")
-        if "--parquet" in targets:
-            try:
-                importlib.import_module("pyarrow")
-            except ImportError as error:  # it may be there, and not fit NumPy
-                hint = "--parquet needs pyarrow: pip install 'dlprof[parquet]'"
-                raise UsageError(f"{hint} ({first_line(str(error))})") from None
         return outputs
 
     @property
@@ -170,9 +160,6 @@ def write_session(
     }
     run_checks = [*checks.run_checks(session), *checks.expectation_checks(session)]
     outputs.write(document, texts, document.problems, run_checks)
-    if "--parquet" in outputs.targets:
-        with files.atomic_bytes(Path(outputs.targets["--parquet"])) as file:
-            data_table.write_parquet(file, session)
 
 
 def _summarize(text: str) -> None:

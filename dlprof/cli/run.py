@@ -201,7 +201,7 @@ def time(
     """
     from dlprof.cli.measure import measure
     from dlprof.cli.outputs import Outputs
-    from dlprof.runner.programs import request_for_program
+    from dlprof.measuring.scenario import program_scenario, sweep
     from dlprof.runner.user_code import request_for
 
     Outputs.parse(given.raw)  # before code of the user runs
@@ -215,7 +215,9 @@ def time(
             owner = "a program" if unfit is options.OF_PROGRAMS else "a statement"
             raise UsageError(f"{option.name} is for {owner}: leave it out")
     if not statements:
-        measure(*request_for_program(given[options.PROGRAM], values), given)
+        found = sweep(program_scenario(given[options.PROGRAM]), given.values, inspect_interpreter)
+        request = replace(found.request, command=("time",), scenario=None)
+        measure(request, found.catalog, given)
         return
     if values["devices"] != (options.DEVICES.default,) and not simulated_in(values["devices"]):
         raise UsageError(

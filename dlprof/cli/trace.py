@@ -168,7 +168,7 @@ def report_trace(path: Path, given: Given) -> None:
     from dlprof.cli.outputs import TRACE_EXPORTS, Outputs
     from dlprof.runner import trace as tracing
 
-    unfit = [name for name in ("fail_on", "csv", "parquet", "junit") if given.raw[name]]
+    unfit = [name for name in ("fail_on", "csv", "junit") if given.raw[name]]
     if unfit:
         raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
     outputs, trace = Outputs.parse(given.raw, TRACE_EXPORTS), tracing.load(path)

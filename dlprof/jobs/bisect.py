@@ -36,9 +36,8 @@ def release_range(releases: Sequence[str], good: str, bad: str) -> list[str]:
     for version in (good, bad):
         if version not in order:
             raise UsageError(f"there is no release {version}; the newest is {order[-1]}")
-    low, high = sorted((order.index(good), order.index(bad)))
-    found = order[low : high + 1]
-    return found if order.index(good) <= order.index(bad) else found[::-1]
+    begin, end = order.index(good), order.index(bad)
+    return order[begin : end + 1] if begin <= end else order[end : begin + 1][::-1]
 
 
 def bisect(versions: Sequence[str], measure: Callable[[str], Tried]) -> list[Tried]:
@@ -77,9 +76,5 @@ def differ(base: Session, head: Session) -> bool:
 
 def requirements(ends: Sequence[ProbeInfo], package: str) -> list[str]:
     """Return the frameworks of a path in the versions installed here, without the package."""
-    found = {}
-    for end in ends:
-        name, version = end.distribution or end.requirement, (end.version or "").partition("+")[0]
-        found[name] = f"{name}=={version}" if version else end.requirement
-    found.pop(package, None)
-    return list(found.values())
+    known = {end.distribution: (end.version or "").partition("+")[0] for end in ends}
+    return [f"{name}=={version}" for name, version in known.items() if name != package and version]

@@ -13,11 +13,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from dlprof import inference
 from dlprof.errors import Unmeasured, UsageError
 from dlprof.measuring.judged import in_catalog, pairs, parse_expectation, parse_pair
+from dlprof.protocol.statement import ProgramSource
 from dlprof.runner import files, options
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, frameworks_on
 from dlprof.runner.options import IN_FILE, OF_PROGRAMS, OPTIONS, PROGRAM, read_value, settle
-from dlprof.runner.programs import program_pair, program_source
 from dlprof.runner.request import Request, ScenarioRecord, make_request
 from dlprof.runner.session_file import first_error
 from dlprof.text.clean import clean, nearest, sanitised
@@ -168,6 +168,12 @@ def pair_scenario(producer: str, consumer: str) -> Scenario:
     return Scenario(Path(pair), problem, {})
 
 
+def program_scenario(command: str) -> Scenario:
+    """Return the scenario of one program of the command line."""
+    problem = Problem.model_construct(title=command, question=command, program=command)
+    return Scenario(Path(command), problem, {})
+
+
 def _options(keys: Mapping[str, Any], path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, raw in keys.items():
@@ -208,8 +214,9 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
     sources = list(dict.fromkeys(source for _, source in steps))
     if problem.program:
         typed = given.get(PROGRAM.key)
-        folder = Path.cwd() if typed else scenario.file.parent
-        sources = [program_source(typed or problem.program, folder, values)]
+        folder = Path.cwd() if typed else scenario.file.parent.absolute()
+        command = typed or problem.program
+        sources = [ProgramSource(command, str(folder), values["timeout"]).reference()]
     probes = (*values["probes"], *sources)
     catalog = inspect(values["python"], probes, simulated_in(values["devices"]))
     patterns = [in_catalog(parse_pair(text), catalog) for text in problem.pairs]
@@ -220,7 +227,8 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
     # A step converts nothing: its framework stands on both sides.
     pair_names = tuple(dict.fromkeys((name, name) for name, _ in steps))
     if problem.program:
-        pair_names = (program_pair(catalog, *sources),)
+        names = [probe.name for probe in catalog.probes if probe.source in sources]
+        pair_names = ((names[0], names[-1]),)
     pair_names = pair_names or pairs(patterns, frameworks_on(catalog, values["devices"]))
     if not pair_names:
         raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")

@@ -1,4 +1,4 @@
-"""A session as a table with a row for each timed case: a DataFrame, CSV and Parquet.
+"""A session as a table with a row for each timed case: a DataFrame, or CSV.
 
 The columns are the same whatever was measured; units stand in their names. A column never changes
 its meaning, and new ones come at the end. A text is one line of limited length.
@@ -6,16 +6,19 @@ its meaning, and new ones come at the end. A text is one line of limited length.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import statistics
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
+from dlprof.errors import UsageError
 from dlprof.judge.case_view import CaseView, is_too_fast_to_copy
 from dlprof.probes.base import DTYPES
 from dlprof.report.paths import rules_by_case
 from dlprof.runner.axes import shape_text
 from dlprof.runner.session import Result, Session
-from dlprof.text.clean import clean
+from dlprof.text.clean import clean, first_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,10 +91,34 @@ def to_frame(session: Session) -> pd.DataFrame:
     """Return the table; an empty session has all columns and no row.
 
     The index is the case's place in ``session.results``. An unknown number is NaN, an unknown
-    word NA.
+    word NA. Raises :class:`UsageError` without pandas.
     """
-    import pandas as pd
+    try:
+        import pandas as pd
+    except ImportError as error:
+        hint = "to_frame needs pandas: pip install 'dlprof[data]'"
+        raise UsageError(f"{hint} ({first_line(str(error))})") from None
+    rows = _rows(session)
+    index = pd.Index([row["case"] for row in rows], dtype="int64", name="case")
+    return pd.DataFrame(rows, index=index, columns=list(COLUMNS), dtype=object).astype(COLUMNS)
 
+
+def csv_text(session: Session) -> str:
+    """Return the table as CSV (RFC 4180), with a header line. An empty cell is not known.
+
+    A text that a spreadsheet would take for a formula has a ``'`` before it.
+    """
+    file = io.StringIO()
+    writer = csv.DictWriter(file, ("case", *COLUMNS), restval="", lineterminator="\n")
+    writer.writeheader()
+    for row in _rows(session):
+        runs = [key for key, cell in row.items() if isinstance(cell, str) and cell[:1] in FORMULA]
+        writer.writerow(row | {key: f"'{row[key]}" for key in runs})
+    return file.getvalue()
+
+
+def _rows(session: Session) -> list[dict[str, Any]]:
+    """Return the cells of each timed case, with its place in ``session.results``."""
     rules = rules_by_case(session.findings)
     machine = session.environment
     run = {
@@ -104,34 +131,13 @@ def to_frame(session: Session) -> pd.DataFrame:
         "simulated": session.simulated > 0,
     }
     rows = [
-        {**run, **_row(result), "findings": " ".join(rules.get(index, ())) or None}
+        {"case": index, **run, **_row(result), "findings": " ".join(rules.get(index, ())) or None}
         for index, result in enumerate(session.results)
         if not result.case.survey
     ]
     for row in rows:
-        texts = (name for name, kind in COLUMNS.items() if kind == "string")
-        row.update({key: clean(str(row[key]), LONGEST) for key in texts if row[key] is not None})
-    places = pd.RangeIndex(len(rows), name="case")
-    frame = pd.DataFrame(rows, index=places, columns=list(COLUMNS), dtype=object)
-    return frame.astype(COLUMNS)
-
-
-def csv_text(session: Session) -> str:
-    """Return the table as CSV (RFC 4180), with a header line. An empty cell is not known.
-
-    A text that a spreadsheet would take for a formula has a ``'`` before it.
-    """
-    frame = to_frame(session)
-    for name, kind in COLUMNS.items():
-        if kind == "string":
-            is_formula = frame[name].str.startswith(FORMULA).fillna(False)
-            frame[name] = frame[name].mask(is_formula, "'" + frame[name])
-    return str(frame.to_csv(lineterminator="\n"))
-
-
-def write_parquet(file: IO[bytes], session: Session) -> None:
-    """Write the table into an open file."""
-    to_frame(session).reset_index().to_parquet(file)
+        row |= {key: clean(cell, LONGEST) for key, cell in row.items() if isinstance(cell, str)}
+    return rows
 
 
 def _row(result: Result) -> dict[str, Any]:

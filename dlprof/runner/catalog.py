@@ -262,10 +262,8 @@ def inspect_interpreter(
 def _answer(python: str, originals: Mapping[str, str], simulated: int) -> dict[str, Any]:
     """Ask a worker for its catalog. A source that ends the worker is skipped by the next one."""
     faults: dict[str, str] = {}
-    programs = filter(lambda text: text.startswith(ProgramSource.PREFIX), originals.values())
-    limit_s = max(
-        (ProgramSource.read(source).limit_s for source in programs), default=INSPECT_LIMIT_S
-    )
+    programs = [text for text in originals.values() if text.startswith(ProgramSource.PREFIX)]
+    limit_s = ProgramSource.read(programs[0]).limit_s if programs else INSPECT_LIMIT_S
     while True:
         skip = [originals.get(source, source) for source in faults]
         with worker_client.start(python, simulation.variables(simulated)) as worker:

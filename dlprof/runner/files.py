@@ -71,18 +71,12 @@ def atomic(path: Path) -> Iterator[IO[str]]:
 
     Raises :class:`UsageError` if the file cannot be written.
     """
-    with atomic_bytes(path) as file, io.TextIOWrapper(file, encoding="utf-8") as text:
-        yield text
-
-
-@contextmanager
-def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file as :func:`atomic` does, for bytes."""
     try:
         is_special = path.exists() and not path.is_file() and not path.is_dir()
         # A device or a pipe is written to, and never replaced.
-        with path.open("wb") if is_special else _replacing(path.resolve()) as file:
-            yield file
+        file = path.open("wb") if is_special else _replacing(path.resolve())
+        with file as binary, io.TextIOWrapper(binary, encoding="utf-8") as text:
+            yield text
     except (OSError, RuntimeError) as error:
         raise UsageError(f"cannot write {path}: {_cause(error)}") from None
 

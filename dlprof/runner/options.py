@@ -436,13 +436,6 @@ HTML = Option(
     metavar="FILE|-",
 )
 CSV = Option("csv", Text(), "Write a table, one row for each case.", OUTPUT, metavar="FILE|-")
-PARQUET = Option(
-    "parquet",
-    Text(),
-    "Write the same table as Parquet.",
-    OUTPUT,
-    metavar="FILE",
-)
 MARKDOWN = Option(
     "markdown", Text(), "Write a summary for GitHub; - prints it.", OUTPUT, metavar="FILE|-"
 )
@@ -492,7 +485,7 @@ RUN = (
     replace(SURVEY, default=True, meaning="yes, except with --quick and on a simulated device"),
 )
 """Options of ``run`` that decide what is measured."""
-REPORTS = (JSON, HTML, CSV, PARQUET, MARKDOWN, JUNIT, EXPORT, GITHUB)
+REPORTS = (JSON, HTML, CSV, MARKDOWN, JUNIT, EXPORT, GITHUB)
 
 MEASURED = (
     *(*AXES, PLACEMENTS, SETUP),

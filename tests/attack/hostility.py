@@ -104,7 +104,6 @@ WRITERS = (
     "--json",
     "--junit",
     "--markdown",
-    "--parquet",
     "--to",
 )
 

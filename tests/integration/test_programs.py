@@ -47,8 +47,8 @@ def test_a_program_that_fails_costs_one_case_and_is_said_in_a_sentence(hostile, 
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
-        ("names_the_source(v)", "address and writes contradict each other"),
-        ("names_no_memory(v)", "an array is at 0x40, where it has no memory"),
+        ("names_the_source(v)", "address and write contradict each other"),
+        ("names_no_memory(v)", "the program has no memory at 0x40"),
     ],
 )
 def test_a_wrong_address_is_no_proof_of_a_view_or_a_copy(hostile, code, sentence):

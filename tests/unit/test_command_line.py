@@ -81,7 +81,6 @@ def test_invalid_input_is_reported_in_one_sentence(dlprof, words, sentence):
     [
         (("--csv", "s.json"), "s.json: a session"),
         (("--csv", "-", "--html", "-"), "--html, --csv"),
-        (("--parquet", "-"), "--parquet"),
         (("--github", "--csv", "-"), "--csv, --github"),
         (("--html", "none/x"), "none/x: No such file"),
         (("--fail-on", "DLP0012"), "did you mean 'DLP012'"),
