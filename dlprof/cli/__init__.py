@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 import io
 import os
 import re
@@ -22,8 +21,6 @@ from dlprof.runner.interrupts import stop_in_order
 from dlprof.text.clean import clean
 
 LONGEST_LINE = 2000
-COLLECT_AFTER = 1_000_000
-"""New objects before the garbage collector runs: a session of many cases has no cycles."""
 MEASURE, DECIDE, SHOW, CHECK, SCALE = "Measure", "Decide", "Show", "Check", "Scale"
 VERBS = {
     "run": ("run", MEASURE),
@@ -105,7 +102,6 @@ def _interruptible(verb: Callable[..., None]) -> Callable[..., None]:
 def main() -> NoReturn:
     """Run the command line; exit codes as in :mod:`dlprof.errors`."""
     try:
-        gc.set_threshold(COLLECT_AFTER)
         for name in ("COLUMNS", "LINES"):  # rich reads them with int()
             if not re.fullmatch(r"[0-9]{1,4}", os.environ.get(name, "0")):
                 del os.environ[name]

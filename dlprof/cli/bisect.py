@@ -15,7 +15,6 @@ from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, show
 from dlprof.errors import DlprofError, Interrupted, Unmeasured, UsageError
 from dlprof.runner import options
-from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.options import Option, Text
 from dlprof.text.clean import first_line
 
@@ -46,6 +45,7 @@ def bisect(
     from dlprof.jobs.plan import JobEnvironment, interpreter, releases
     from dlprof.report.comparison_document import bisect_document
     from dlprof.runner import session_file
+    from dlprof.runner.catalog import inspect_interpreter
 
     package, good, bad = (given[option] for option in (PACKAGE, GOOD, BAD))
     if not package or not good or not bad or good == bad:

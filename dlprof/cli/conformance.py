@@ -12,9 +12,7 @@ from dlprof.cli.options import Given, takes
 from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.runner import files, options
 from dlprof.runner.axes import axis_value, simulated_in
-from dlprof.runner.catalog import check_cuda, inspect_interpreter
 from dlprof.runner.options import Option, Several, Text
-from dlprof.runner.progress import Bar
 from dlprof.text.clean import counted, nearest
 
 
@@ -74,6 +72,8 @@ def conformance(
     from dlprof.conformance.check import SEVERITIES
     from dlprof.report import check_document as reports
     from dlprof.runner import conformance as runner
+    from dlprof.runner.catalog import check_cuda, inspect_interpreter
+    from dlprof.runner.progress import Bar
 
     outputs = Outputs.parse(given.raw)
     severities, repro, output = given[FAIL_ON], given[REPRO], given.output

@@ -17,9 +17,7 @@ from dlprof.errors import Interrupted, UsageError
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import options
 from dlprof.runner.axes import NO_TIMES, simulated_in
-from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.options import Choice, Option, Text, read_value
-from dlprof.runner.progress import Bar
 from dlprof.runner.quantity import duration_text
 
 if TYPE_CHECKING:
@@ -131,6 +129,7 @@ def _measure(
     from dlprof.measuring.judged import load
     from dlprof.measuring.scenario import pair_scenario, read
     from dlprof.runner.measurement import plan
+    from dlprof.runner.progress import Bar
 
     scenario = read(Path(first)) if second is None else pair_scenario(first, second)
     base, head = (_sweep(scenario, given, option) for option in sides)
@@ -162,6 +161,7 @@ def _sweep(scenario: Scenario, given: Given, option: Option) -> Sweep:
     """Return the request of the scenario in one interpreter. Raises :class:`UsageError`."""
     from dlprof.cli.measure import command_words
     from dlprof.measuring.scenario import sweep
+    from dlprof.runner.catalog import inspect_interpreter
 
     if scenario.problem.step:
         raise UsageError(

@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Sequence
 from textwrap import fill, indent
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,13 +15,15 @@ from dlprof.cli import VERBS, verb_named
 from dlprof.cli.options import Given, option_flags, takes
 from dlprof.cli.streams import color, say, width
 from dlprof.errors import SessionError, UsageError
-from dlprof.runner import files, options, pairing
+from dlprof.runner import files, options
 from dlprof.runner.axes import simulated_in
-from dlprof.runner.catalog import Catalog, inspect_interpreter
 from dlprof.runner.options import Choice, Option
-from dlprof.runner.pairing import Path
 from dlprof.runner.quantity import duration_text
 from dlprof.text.clean import clean, first_line
+
+if TYPE_CHECKING:  # `dlprof --help` does not wait for them
+    from dlprof.runner.catalog import Catalog
+    from dlprof.runner.pairing import Path
 
 SUBJECTS = ("frameworks", "paths", "sessions", "options")
 SUBJECT = typer.Argument(
@@ -72,6 +74,7 @@ def list_(
 
 def _paths(producer: str, consumer: str, given: Given) -> str:
     """Return the paths of each device as code, with the setup that they need."""
+    from dlprof.runner import pairing
     from dlprof.runner.session import pair_text
 
     devices = given.settled()["devices"]
@@ -185,6 +188,8 @@ def _sessions() -> str:
 
 
 def _catalog(given: Given) -> Catalog:
+    from dlprof.runner.catalog import inspect_interpreter
+
     values = given.settled()
     return inspect_interpreter(values["python"], values["probes"])
 

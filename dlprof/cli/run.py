@@ -7,26 +7,20 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import show
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
-from dlprof.protocol.statement import is_expression
 from dlprof.runner import options
 from dlprof.runner.axes import NO_TIMES, simulated_in
-from dlprof.runner.catalog import (
-    Catalog,
-    check_cuda,
-    frameworks_on,
-    inspect_interpreter,
-    pairs_named,
-)
 from dlprof.runner.options import Number, Option, Several, Switch, Text
-from dlprof.runner.progress import Bar
-from dlprof.runner.request import Request, make_request
+
+if TYPE_CHECKING:  # `dlprof --help` does not wait for them
+    from dlprof.runner.catalog import Catalog
+    from dlprof.runner.request import Request
 
 PRODUCER = typer.Argument(
     metavar="PRODUCER", help="The framework that owns the array; several with commas between."
@@ -64,6 +58,8 @@ def run(
     or dlprof run "h5py.File('a.h5')['x']" torch
     """
     from dlprof.cli.measure import measure
+    from dlprof.protocol.statement import is_expression
+    from dlprof.runner.catalog import inspect_interpreter
 
     if subject is not None and consumer is None and {".", "/"} & set(subject):
         from dlprof.measuring.scenario import read, sweep
@@ -87,6 +83,8 @@ def run(
 
 def _catalog(values: Mapping[str, Any]) -> Catalog:
     """Return the catalog of the interpreter and the devices in the options."""
+    from dlprof.runner.catalog import inspect_interpreter
+
     simulated = simulated_in(values["devices"])
     return inspect_interpreter(values["python"], values["probes"], simulated)
 
@@ -95,6 +93,9 @@ def _pairs_request(
     values: Mapping[str, Any], verb: str, producer: str, consumer: str
 ) -> tuple[Request, Catalog]:
     """Return the request for every named producer with every named consumer."""
+    from dlprof.runner.catalog import check_cuda, pairs_named
+    from dlprof.runner.request import make_request
+
     catalog = _catalog(values)
     pairs = pairs_named(catalog, producer, consumer)
     if simulated_in(values["devices"]):
@@ -137,6 +138,8 @@ def survey(
 def matrix(*, given: Given) -> None:
     """Measure every installed framework with every other."""
     from dlprof.cli.measure import measure
+    from dlprof.runner.catalog import frameworks_on
+    from dlprof.runner.request import make_request
 
     # A simulated device gives no times: the diagnosis is all that there is to report.
     simulated = simulated_in(given.values.get("devices", ()))
@@ -202,6 +205,7 @@ def time(
     from dlprof.cli.measure import measure
     from dlprof.cli.outputs import Outputs
     from dlprof.measuring.scenario import program_scenario, sweep
+    from dlprof.runner.catalog import inspect_interpreter
     from dlprof.runner.user_code import request_for
 
     Outputs.parse(given.raw)  # before code of the user runs
@@ -244,6 +248,7 @@ def selftest(*, given: Given) -> None:
     """Plant known faults on this machine and report which are found."""
     from dlprof.measuring import selftest as planting
     from dlprof.report.check_document import selftest_document
+    from dlprof.runner.progress import Bar
 
     values = given.settled()
     device = None if values["devices"] == ("auto",) else values["devices"][0]

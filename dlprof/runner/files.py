@@ -10,9 +10,7 @@ import io
 import itertools
 import os
 import re
-import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,6 +86,8 @@ def check_writable(path: Path) -> None:
     if path.exists() and not path.is_file():
         return
     try:
+        import tempfile  # takes long, and `dlprof --help` does not need it
+
         tempfile.TemporaryFile(dir=path.resolve().parent).close()
     except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError
         raise UsageError(f"cannot write {path}: {_cause(error)}") from None
@@ -95,7 +95,7 @@ def check_writable(path: Path) -> None:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.partial")
     try:
         with temporary.open("xb") as file:  # with the permissions that the user's umask leaves
             yield file

@@ -87,7 +87,7 @@ def test_an_invalid_answer_is_unknown(outcome, found):
 def test_an_unknown_clause_is_a_row_of_the_table_and_no_pass(severity, fail_on, code, monkeypatch):
     name = next(one.name for one in CHECKS.values() if one.severity == severity)
     lost = Outcome("failed", "TimeoutError: no answer", stage="check")
-    monkeypatch.setattr("dlprof.cli.conformance.inspect_interpreter", lambda *_: CATALOG)
+    monkeypatch.setattr("dlprof.runner.catalog.inspect_interpreter", lambda *_: CATALOG)
     monkeypatch.setattr(worker_client, "start", lambda *_: Worker({name: lost}))
     ended = dlprof("conformance", "x", "--fail-on", fail_on, COLUMNS=80)
     assert ended.code == code
