@@ -2,12 +2,9 @@
 
 import gc
 
-COLLECT_AFTER = 1_000_000
-"""New objects before the garbage collector runs: imports and sessions have no cycles."""
-
 
 def main() -> None:
-    gc.set_threshold(COLLECT_AFTER)
+    gc.set_threshold(1_000_000)  # imports and sessions have no cycles
     from dlprof import cli
 
     cli.main()

@@ -8,13 +8,22 @@ from pathlib import PurePath
 
 from dlprof.inference.base import Steps
 from dlprof.inference.onnxruntime import OnnxRuntimeSteps
-from dlprof.inference.torch import TorchSteps, TorchTensorRTSteps
+from dlprof.inference.torch import (
+    TorchCompileSteps,
+    TorchPackageSteps,
+    TorchSteps,
+    TorchTensorRTSteps,
+)
 
 PREFIX = "step:"
 """Begins a source of steps; JSON with the framework and the model follows."""
 
 KNOWN: Mapping[str, type[Steps]] = {
-    kind.name: kind for kind in (TorchSteps, OnnxRuntimeSteps, TorchTensorRTSteps)
+    kind.name: kind
+    for kind in (
+        *(TorchSteps, TorchCompileSteps, TorchPackageSteps),
+        *(OnnxRuntimeSteps, TorchTensorRTSteps),
+    )
 }
 
 

@@ -1,4 +1,4 @@
-"""Steps of PyTorch: ``out=``, a copied output, two buffers, CUDA graphs, and Torch-TensorRT.
+"""Steps of PyTorch: ``out=``, a copied output, two buffers, CUDA graphs, and compiled models.
 
 A user's model is a Python file that defines ``model``, which is called with the input. A model
 without ``out=`` refuses the strategies that need it, in its own words.
@@ -119,6 +119,53 @@ def _count_cuda(run: Callable[[], object]) -> Allocated:
     torch.cuda.synchronize()
     after = counters()
     return Allocated(after[0] - before[0], after[1] - before[1], "torch.cuda.memory_stats")
+
+
+class TorchCompileSteps(TorchSteps):
+    """A model of ``torch.compile(mode="reduce-overhead")``, and its output with ``.clone()``.
+
+    Users report that on CUDA the next call overwrites an output (pytorch#152887). That
+    was not run on a GPU.
+    """
+
+    name = "torch.compile"
+    aliases = ("torch_compile",)
+    imports = (
+        strategy(FRESH, "y = model({x}).clone()"),
+        strategy("returned", "y = model({x})"),
+    )
+
+    def load(self, spec: ArraySpec) -> str:
+        return f"{super().load(spec)}\nmodel = torch.compile(model, mode='reduce-overhead')"
+
+
+# Packaging takes a minute, so the package stays in the folder where torch keeps compiled code.
+PACKAGE = """package = os.path.join(
+    torch._inductor.runtime.cache_dir_utils.cache_dir(),
+    f"dlprof-{torch.__version__}-{x.device.type}-{x.dtype}.pt2",
+)
+if not os.path.exists(package):
+    rows = {0: torch.export.Dim.DYNAMIC}
+    exported = torch.export.export(model, (torch.cat((x, x)),), dynamic_shapes=(rows,))
+    torch._inductor.aoti_compile_and_package(exported, package_path=f"{package[:-4]}-new.pt2")
+    os.replace(f"{package[:-4]}-new.pt2", package)
+model = torch._inductor.aoti_load_package(package)"""
+
+
+class TorchPackageSteps(TorchSteps):
+    """A model that AOTInductor compiled into a package; a user's model is such a package."""
+
+    name = "torch.aoti"
+    aliases = ("aotinductor",)
+    suffix = ".pt2"
+    setup = f"{TorchSteps.setup}\nimport os\nimport torch._inductor.runtime.cache_dir_utils"
+    imports = tuple(way for way in TorchSteps.imports if way.name in {FRESH, "copied"})
+
+    def load(self, spec: ArraySpec) -> str:
+        if not self.model_file:
+            return f"{super().load(spec)}\n{PACKAGE}"
+        threads = f"torch.set_num_threads({self.threads})\n" if self.threads else ""
+        return f"{threads}model = torch._inductor.aoti_load_package({self.model_file!r})"
 
 
 # Two engines: only one of them allocates ahead. The last line is what the context manager

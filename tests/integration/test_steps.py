@@ -10,7 +10,7 @@ import pytest
 from command_line import by_import, content, dlprof
 
 from dlprof.inference.base import ONNX_MODEL_BASE64, TORCH_MODEL, UNITS
-from dlprof.inference.torch import TorchTensorRTSteps
+from dlprof.inference.torch import TorchCompileSteps, TorchTensorRTSteps
 from dlprof.probes.base import ArraySpec
 
 onnx = pytest.importorskip("onnx")
@@ -155,6 +155,28 @@ def test_both_frameworks_run_the_same_model():
     (output,) = session.run(None, {"x": values})
     with torch.no_grad():
         assert numpy.allclose(names["model"](names["x"]).numpy(), output, atol=1e-5)
+
+
+def test_a_compiled_model_is_measured_with_and_without_a_clone(tmp_path):
+    """A double stands in for the compiler, which takes a minute."""
+    torch = pytest.importorskip("torch")
+    steps, names = TorchCompileSteps(), {"modes": []}
+    try:
+        for text in (steps.setup, steps.create(ArraySpec((8, UNITS), "float32"))):
+            exec(text, names)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                torch, "compile", lambda model, mode: names["modes"].append(mode) or model
+            )
+            exec(steps.load(ArraySpec((8, UNITS), "float32")), names)
+        outputs = {}
+        for way in steps.imports:
+            exec(way.code.format(x="x"), names)
+            outputs[way.name] = names.pop("y")
+    finally:
+        torch.set_grad_enabled(True)
+    assert names["modes"] == ["reduce-overhead"]
+    assert torch.equal(outputs["fresh"], outputs["returned"])
 
 
 def test_torch_tensorrt_compiles_an_engine_for_each_strategy(monkeypatch):

@@ -112,7 +112,10 @@ def test_a_contradiction_is_refused(text, least, sentence):
 @pytest.mark.parametrize(
     ("step", "sentence"),
     [
-        ('framework = "jax"', "known are torch, onnxruntime, torch_tensorrt"),
+        (
+            'framework = "jax"',
+            "known are torch, torch.compile, torch.aoti, onnxruntime, torch_tensorrt",
+        ),
         ('framework = "onnxruntim"', "did you mean 'onnxruntime'?"),
         ('framework = "torch"\nmodel = "nowhere.py"', "nowhere.py"),
         ('framework = "torch"\nmodel = "/dev/null"', "no model file"),

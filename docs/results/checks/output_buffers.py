@@ -12,6 +12,7 @@ import numpy
 import onnxruntime
 import torch
 from onnx import TensorProto, helper
+from torch._inductor import aoti_compile_and_package, aoti_load_package
 
 torch.set_grad_enabled(False)
 CALLS = 4
@@ -41,7 +42,13 @@ def torch_steps():
         ahead.append(torch.empty_like(y))
         return y
 
+    linear = torch.nn.Linear(64, 64).eval()
+    package = aoti_compile_and_package(torch.export.export(linear, (torch.ones(8, 64),)))
     return {
+        "torch.compile(linear, mode='reduce-overhead')(x)": torch.compile(
+            linear, mode="reduce-overhead"
+        ),
+        "aoti_load_package(package)(x)": aoti_load_package(package),
         "torch.mm(x, weight)": lambda x: torch.mm(x, weight),
         "torch.mm(x, weight, out=buffer)": lambda x: torch.mm(x, weight, out=buffer),
         "buffer.copy_(torch.mm(x, weight))": lambda x: buffer.copy_(torch.mm(x, weight)),
