@@ -16,8 +16,8 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from dlprof.probes import ALL
 from dlprof.probes.base import Import
+from dlprof.probes.builtin import ALL
 
 FRAMEWORKS = ("bytes", "jax", "numpy", "onnxruntime", "tensorflow", "torch")
 VARIABLE = "DLPROF_BENCHMARK_SPIN"

@@ -40,6 +40,7 @@ VERBS = {
     "bisect": ("bisect", SCALE),
 }
 """The module and the help group of each verb, in the order of the help."""
+HELP = ("-h", "--help")
 
 
 def command_line(first: str = "") -> typer.Typer:
@@ -49,7 +50,7 @@ def command_line(first: str = "") -> typer.Typer:
         help="Measure conversions of tensors between frameworks: what they cost, view or copy.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": HELP},
     )
     app.callback(invoke_without_command=True)(_options)
     for name in (first,) if first in VERBS else VERBS:
@@ -58,8 +59,11 @@ def command_line(first: str = "") -> typer.Typer:
             app.add_typer(verb, name=name, rich_help_panel=panel)
             continue
         settings = {"allow_interspersed_args": False} if name == "trace" else None
-        command = app.command(name, context_settings=settings, rich_help_panel=panel)
-        command(_interruptible(verb))
+        command = app.command(
+            name, help=verb.__doc__, context_settings=settings, rich_help_panel=panel
+        )
+        # The help of all verbs does not wait for their options.
+        command((lambda: None) if first in HELP else _interruptible(verb))
     return app
 
 
@@ -153,7 +157,7 @@ def _run(app: typer.Typer) -> int | str | None:
 
 def _meant_run(words: list[str]) -> str:
     """Return a hint if the verb is a framework, as in ``dlprof torch jax``; empty if not."""
-    from dlprof.probes import ALL
+    from dlprof.probes.builtin import ALL
 
     known = {name for probe in ALL for name in (probe.name, *probe.aliases)}
     if len(words) < 2 or not {*words[0].split(","), *words[1].split(",")} <= known:  # noqa: PLR2004

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import UsageError
-from dlprof.protocol.statement import FaultyStatement, check_setup
 from dlprof.runner import files
 from dlprof.runner.axes import axis_value, check_shape_list, parse_shapes, simulated_in
 from dlprof.text.clean import nearest
@@ -253,6 +252,8 @@ def _command(text: str) -> str:
 
 
 def _setup(lines: Iterable[str]) -> str:
+    from dlprof.protocol.statement import FaultyStatement, check_setup
+
     text = "\n".join(lines)
     try:
         check_setup(text, "")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import Unmeasured, UsageError
-from dlprof.probes import BUILTIN
 from dlprof.probes.base import ANY_DEVICE, DTYPES, LIST, Protocol
+from dlprof.probes.builtin import BUILTIN
 from dlprof.probes.generic import UNKNOWN
 from dlprof.probes.list import NESTED, List, faster
 from dlprof.protocol.statement import (

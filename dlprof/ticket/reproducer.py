@@ -19,8 +19,8 @@ from dlprof.errors import NoReproducer
 from dlprof.judge import BY_ID
 from dlprof.judge.rule import Rule
 from dlprof.judge.script import Effect, Subject, subject
-from dlprof.probes import BUILTIN
 from dlprof.probes.base import DTYPES, LAYOUTS, ArraySpec
+from dlprof.probes.builtin import BUILTIN
 from dlprof.protocol.statement import OF_USER
 from dlprof.runner.axes import shape_text
 from dlprof.runner.session import FindingRecord, Result, Session

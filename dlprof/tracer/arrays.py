@@ -12,8 +12,9 @@ from operator import attrgetter
 from typing import Any
 
 from dlprof.device.cuda import SIMULATED_DEVICES
-from dlprof.probes import ALL, capsule
+from dlprof.probes import capsule
 from dlprof.probes.base import DTYPES, HOST_MEMORY, LIST, ROOTS, Probe
+from dlprof.probes.builtin import ALL
 from dlprof.probes.generic import PROTOCOLS
 from dlprof.tracer.targets import array_type_name
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any
 
-from dlprof.probes import ALL
+from dlprof.probes.builtin import ALL
 
 PACKAGES = ("site-packages", "dist-packages")
 REWRITTEN = "__autograph_generated_file"

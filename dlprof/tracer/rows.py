@@ -20,7 +20,7 @@ from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any
 
-from dlprof.probes import ALL
+from dlprof.probes.builtin import ALL
 from dlprof.tracer.place import positions, span
 from dlprof.tracer.targets import Target
 

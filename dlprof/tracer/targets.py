@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dlprof.probes import ALL
 from dlprof.probes.base import Probe, Protocol
+from dlprof.probes.builtin import ALL
 
 ARRAY = "x"
 """The name of the array in a conversion's text: ``torch.from_numpy(x)``."""

@@ -16,8 +16,8 @@ from types import ModuleType
 from typing import Any
 
 from dlprof import inference
-from dlprof.probes import ALL
 from dlprof.probes.base import ANY_DEVICE, LAYOUTS, ArraySpec, Export, Import, Probe, Protocol
+from dlprof.probes.builtin import ALL
 from dlprof.probes.generic import Generic
 from dlprof.protocol.statement import STATEMENT, ProgramSource, Side, UserCode, UserObject, promise
 from dlprof.worker import program

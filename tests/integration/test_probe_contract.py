@@ -8,7 +8,6 @@ import itertools
 import numpy as np
 import pytest
 
-from dlprof.probes import BUILTIN
 from dlprof.probes.base import (
     ANY_DEVICE,
     BITS,
@@ -19,6 +18,7 @@ from dlprof.probes.base import (
     Protocol,
     Unsupported,
 )
+from dlprof.probes.builtin import BUILTIN
 from dlprof.worker.loading import check_probe
 from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import check_source, compose, run_setups

@@ -6,7 +6,7 @@ import sys
 import pytest
 from command_line import environment
 
-from dlprof.probes import BUILTIN
+from dlprof.probes.builtin import BUILTIN
 
 FRAMEWORKS = {*(kind.module for kind in BUILTIN), "tvm_ffi", "cuda"} - {"numpy"}
 HEAVY = {"numpy", "pandas", "scipy", "pyarrow", "jinja2"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dlprof
 from dlprof import inference
-from dlprof.probes import ALL
+from dlprof.probes.builtin import ALL
 
 ROOT = Path(dlprof.__file__).parent
 PARTS = ("protocol", "probes", "worker", "conformance", "selftest", "device", "inference", "tracer")
