@@ -208,9 +208,9 @@ class Gpu:
         self._copy("cuMemcpyHtoDAsync_v2", c_uint64(address), buffer, len(data), stream)
         self.synchronize(stream)
 
-    def close_gate(self, limit_ns: int) -> None:
-        """Hold up the next kernel on a simulated device, at most so long."""
-        self._driver.dlprofSimulatedArm(c_uint64(limit_ns))
+    def close_gate(self, limit_ns: int, *, copies: bool = False) -> None:
+        """Hold up the next kernel, or also copy, on a simulated device, at most so long."""
+        self._driver.dlprofSimulatedArm(c_uint64(limit_ns), copies)
 
     def gate(self) -> Gate:
         return Gate(self._driver.dlprofSimulatedGate())

@@ -707,7 +707,7 @@ static int queue_copy(address_t to, address_t from, size_t size_bytes, void *han
     if (to_pageable || (waits && (to_host || from_host))) {
         submit_and_wait(stream, perform_copy, copy);
     } else {
-        submit(stream, perform_copy, copy);
+        submit_copy(stream, perform_copy, copy);
     }
     return usable();
 }

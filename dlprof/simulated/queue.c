@@ -221,6 +221,7 @@ static struct {
     enum gate_state state;
     pthread_t thread;
     uint64_t limit_ns;
+    bool is_for_copies; /* too */
 } gate;
 
 static void hold(void *argument)
@@ -238,11 +239,13 @@ static void hold(void *argument)
     pthread_mutex_unlock(&lock);
 }
 
-/* The next kernel of any thread stands behind the gate. A wait of the calling thread opens it. */
-EXPORTED void dlprofSimulatedArm(uint64_t limit_ns)
+/* The next kernel of any thread, also a copy if they count, stands behind the gate. A wait of the calling
+   thread opens it. */
+EXPORTED void dlprofSimulatedArm(uint64_t limit_ns, int is_for_copies)
 {
     LOCK(lock);
     gate.state = ARMED, gate.thread = pthread_self(), gate.limit_ns = limit_ns;
+    gate.is_for_copies = is_for_copies;
 }
 
 EXPORTED int dlprofSimulatedGate(void)
@@ -258,15 +261,25 @@ EXPORTED void dlprofSimulatedOpen(void)
     pthread_cond_broadcast(&finished);
 }
 
-void submit_kernel(struct stream *stream, action *perform, void *argument)
+static void submit_behind(bool gate_counts, struct stream *stream, action *perform, void *argument)
 {
     LOCK(lock);
-    if (gate.state == ARMED) {
+    if (gate.state == ARMED && gate_counts) {
         gate.state = CLOSED;
         struct work *held = enqueue(stream, hold, NULL);
         held->is_behind = true;
     }
     enqueue(stream, perform, argument);
+}
+
+void submit_kernel(struct stream *stream, action *perform, void *argument)
+{
+    submit_behind(true, stream, perform, argument);
+}
+
+void submit_copy(struct stream *stream, action *perform, void *argument)
+{
+    submit_behind(gate.is_for_copies, stream, perform, argument);
 }
 
 /* The lock is held; it is released while the host waits. */

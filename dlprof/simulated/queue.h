@@ -48,8 +48,9 @@ size_t streams_left(void);
 
 /* Queues an action; a null action is a mark that only has a place in the order. */
 void submit(struct stream *stream, action *perform, void *argument);
-/* The same, behind the gate if that is armed. */
+/* The same, behind the gate if that is armed, a copy only if copies count. */
 void submit_kernel(struct stream *stream, action *perform, void *argument);
+void submit_copy(struct stream *stream, action *perform, void *argument);
 /* The same as submit, and waits on the host until it is performed. */
 void submit_and_wait(struct stream *stream, action *perform, void *argument);
 

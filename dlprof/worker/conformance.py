@@ -11,7 +11,7 @@ from dlprof.conformance.script import Binding, binding, script
 from dlprof.probes.base import Probe, Unsupported
 from dlprof.worker import loading
 from dlprof.worker.channel import Reply
-from dlprof.worker.simulated import OnSimulatedDevice, adapt, computed
+from dlprof.worker.simulated import OnSimulatedDevice, adapt, computed, simulated_gpu
 from dlprof.worker.source_text import execute
 
 _frameworks: dict[tuple[str, str], tuple[Probe, Binding, Any]] = {}
@@ -33,8 +33,7 @@ def run(request: dict[str, Any], reply: Reply) -> None:
         return
     reply.stage("check")
     try:
-        gpu = probe.gpu if isinstance(probe, OnSimulatedDevice) else None
-        verdict, observation = computed(gpu, lambda: answer(check, framework))
+        verdict, observation = computed(simulated_gpu(probe), lambda: answer(check, framework))
     except Unsupported as error:
         verdict, observation = "unknown", str(error)
     gc.collect()  # a double free ends the process here, and not in the next check

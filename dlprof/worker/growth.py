@@ -149,12 +149,12 @@ def _grown(
     wait_s: float = 0.0,
 ) -> list[float]:
     """Return how much each counter rose per call, ``wait_s`` after the last one."""
-    gc.collect()
+    most = [count() + KEPT_BYTES for count in meters]
+    gc.collect()  # also of what a meter leaves: torch.cuda.memory_stats makes a cycle
     if wait_s:
         trim()  # freed memory that stays resident looks like a leak
     # What counting makes would count as objects of the calls.
     before, after = array("q", [0] * len(counters)), array("q", [0] * len(counters))
-    most = [count() + KEPT_BYTES for count in meters]
     _count(counters, before)
     done = 0
     while done < calls:

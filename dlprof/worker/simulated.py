@@ -81,14 +81,19 @@ def adapt(probe: Probe) -> Probe:
     return adapter
 
 
+def simulated_gpu(*probes: Probe) -> Gpu | None:
+    """Return the device of the first probe that works on a simulated one."""
+    return next((probe.gpu for probe in probes if isinstance(probe, OnSimulatedDevice)), None)
+
+
 def misuse(*probes: Probe) -> str:
     """Wait for all work; return the last misuse of the driver since the last call, or empty."""
-    gpus = [probe.gpu for probe in probes if isinstance(probe, OnSimulatedDevice)]
-    if not gpus:
+    gpu = simulated_gpu(*probes)
+    if gpu is None:
         return ""
     with suppress(CudaError):  # an error of the work is known by the report
-        gpus[0].synchronize_device()
-    return gpus[0].misuse()
+        gpu.synchronize_device()
+    return gpu.misuse()
 
 
 def compare_contents(

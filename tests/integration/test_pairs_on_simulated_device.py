@@ -132,3 +132,10 @@ def test_conformance_is_checked_with_arrays_on_the_device(tmp_path):
     }
     names = ("device-pair", "byte-offset", "row-gaps", "deleter-once", "asks-for-no-stream")
     assert [found[name] for name in names] == [*["holds"] * 4, "not applicable"]
+
+
+def test_two_words_for_one_copy_read_the_source_equally_late(tmp_path):
+    options = {"device": "simulated", "python": PYTHON, "shape": "256", "rounds": 1}
+    paths = ["jnp.array(x)", "jnp.asarray(x, copy=True)"]
+    session = dlprof.run("torch", "jax", path=paths, output=tmp_path / "s.json", **options)
+    assert len({result.early_write.verdict for result in session.results}) == 1

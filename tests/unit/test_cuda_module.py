@@ -92,6 +92,18 @@ def test_a_wait_for_work_behind_the_gate_opens_it_and_no_other(gpu):
     assert gpu.gate() is cuda.Gate.WAITED
 
 
+def test_a_copy_stands_behind_a_gate_for_copies(gpu):
+    source, target = gpu.allocate(64), gpu.allocate(64)
+    gpu.write(source, b"a" * 64)
+    gpu.close_gate(20_000_000_000, copies=True)
+    gpu.copy(target, source, 64, gpu.new_stream(blocking=False))
+    gpu.write(source, b"b" * 64)
+    assert gpu.gate() is cuda.Gate.CLOSED
+    gpu.open_gate()
+    gpu.synchronize_device()
+    assert gpu.read(target, 64) == b"b" * 64
+
+
 def test_the_gate_opens_by_itself_after_its_limit(gpu):
     stream, done = gpu.new_stream(blocking=False), gpu.event()
     gpu.close_gate(1_000_000)

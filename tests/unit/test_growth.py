@@ -45,6 +45,17 @@ def test_garbage_that_waits_for_a_collection_is_not_retained():
     assert not growth.is_retained(grown(cycle))
 
 
+def test_garbage_of_a_meter_hides_no_leak():
+    def meter():
+        ring = [[] for _ in range(300)]
+        ring.append(ring)
+        return 0
+
+    kept = []
+    found = growth.measure_growth(lambda: kept.append([[]]), object(), (meter,), SIZE_BYTES)
+    assert found["objects_per_conversion"] > 1.9
+
+
 def test_each_file_that_stays_open_is_counted():
     kept = []
     found = grown(lambda: kept.append(os.open(os.devnull, os.O_RDONLY)))

@@ -20,6 +20,7 @@ from typing import Any
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
 from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.simulated import simulated_gpu
 from dlprof.worker.subject import Subject, lies_within
 
 SIZES_BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20)
@@ -33,6 +34,8 @@ LARGEST_BYTES = 64 << 20
 ORDINARY, UNALIGNED, ALIGNED = "C", "sliced", "aligned"
 CHANGED = "changed without a write"
 HALF = 0.5
+LIMIT_NS = 100_000_000
+"""A simulated device holds the copy back until the write is done, at most so long."""
 CONTROLS = 2
 """A torn copy counts if this many more conversions, without a write, change nothing."""
 REASONS = {
@@ -114,7 +117,12 @@ def _try_size(subject: Subject, size_bytes: int) -> str:
     trial, value = _with_size(subject, size_bytes), _visible_value(subject)
     memory.check_room(trial.spec)
     word = "whole"
-    for tries in range(1, 1 + max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
+    repeats = max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))
+    if simulated_gpu(subject.producer, subject.consumer):
+        repeats = 1  # the gate leaves nothing to chance
+        if _try_once(trial, None) == "torn":
+            return CHANGED
+    for tries in range(1, 1 + repeats):
         word = _try_once(trial, value)
         if word == "torn":
             # A conversion may be wrong by itself, and only now and then.
@@ -140,16 +148,25 @@ def _try_once(subject: Subject, value: int | None) -> str:
     before = producer.to_numpy(source)
     if begin in (None, before.ctypes.data):
         before = before.copy()  # it is a view of the source, or may be one
-    result = subject.converter(source)()
-    if value is not None and producer.write(source, value) is NotImplemented:
-        return "immutable"
-    subject.wait_for(result)
-    address = consumer.pointer(result)
-    if address is None or begin is None:
-        return "no address"
-    if lies_within(address, begin, source, subject.spec):
-        return "view"
-    after = consumer.to_numpy(result)
+    convert, gpu = subject.converter(source), simulated_gpu(producer, consumer)
+    if gpu is not None:
+        gpu.close_gate(LIMIT_NS, copies=True)
+    try:
+        result = convert()
+        if value is not None and producer.write(source, value) is NotImplemented:
+            return "immutable"
+        if value is not None and gpu is not None:
+            gpu.open_gate()
+        subject.wait_for(result)
+        address = consumer.pointer(result)
+        if address is None or begin is None:
+            return "no address"
+        if lies_within(address, begin, source, subject.spec):
+            return "view"
+        after = consumer.to_numpy(result)
+    finally:
+        if gpu is not None:
+            gpu.open_gate()
     same_dtype = producer.dtype(source) is None or after.dtype == before.dtype
     if after.nbytes != before.nbytes or not same_dtype:
         return "other dtype"
