@@ -79,8 +79,7 @@ def compare_files(
     from dlprof.measuring.judged import load
 
     base, head = map(load, paths)
-    in_turns = comparison.is_one_gate(base, head)
-    found = comparison.compare(base, head, criteria, in_turns)
+    found = comparison.compare(base, head, criteria)
     report(found, unsure, (str(paths[0]), str(paths[1])), outputs, lambda: head, verb)
 
 

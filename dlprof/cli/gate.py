@@ -17,7 +17,7 @@ from dlprof.errors import Interrupted, UsageError
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import options
 from dlprof.runner.axes import NO_TIMES, simulated_in
-from dlprof.runner.options import Choice, Option, Text, read_value
+from dlprof.runner.options import Choice, Number, Option, Text, read_value
 from dlprof.runner.quantity import duration_text
 
 if TYPE_CHECKING:
@@ -29,10 +29,13 @@ CASE_S, LEAST_BUDGET_S = 20.0, 120.0
 """The time for each conversion, and for all of few."""
 OVERRIDES = [item.key for item in (*options.AXES, options.TIMEOUT, options.SEED, options.PROBES)]
 """Options that replace those of the scenario."""
-BUDGET = replace(
-    options.BUDGET,
-    help="Time for all rounds: 300, 5m.",
+BUDGET = Option(
+    "budget",
+    Number(0),
+    "Time for all rounds.",
+    options.MEASURING,
     meaning="20 s for each conversion, 2 min at least",
+    metavar="SECONDS",
 )
 FOLDER = replace(options.SESSION, help="Keep the sessions in this folder.", metavar="FOLDER")
 BASE_PYTHON = Option(
@@ -103,7 +106,7 @@ def gate(
         are_frameworks = not any(path.suffix or path.exists() for path in paths)
         if second is None or are_frameworks:
             raise UsageError(NO_SIDES)
-        measuring = {option.key for option in (*options.MEASURED, FOLDER)}
+        measuring = {option.key for option in (*options.MEASURED, BUDGET, FOLDER)}
         unfit = [item.name for item in given.options if item.key in measuring and raw[item.key]]
         if unfit:
             raise UsageError(f"two sessions are not measured again: leave {', '.join(unfit)} out")

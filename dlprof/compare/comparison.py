@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from dlprof.compare.times import (
@@ -57,8 +55,6 @@ REGRESSIONS = (WORSE, SLOWER, GONE)
 
 DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
 """Exit codes."""
-AT_ONCE = timedelta(seconds=5)
-"""The sessions of a gate begin within this time."""
 
 Key = tuple[Any, ...]
 
@@ -183,10 +179,7 @@ class Comparison:
 
 
 def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
-    """Return the exit code; ``unsure`` is the code of a case that is UNSURE, or too wide to pass.
-
-    A comparison with any other doubt cannot pass, whatever the setting.
-    """
+    """Return the exit code; ``unsure`` is that of a case that is UNSURE, or too wide to pass."""
     if comparison.nothing:
         return NOTHING
     expected = {expectation.verdict for expectation in comparison.head.expectations}
@@ -207,10 +200,9 @@ def compare(
 ) -> Comparison:
     """Compare all cases of two sessions, which a gate measured ``in_turns``.
 
-    ``decided`` are the words from the looks of a gate, by case and measure.
-    ``race_looks`` is the number of processes of a gate that looked for a race, if they saw none.
-    Sessions of simulated devices have verdicts alone. Raises :class:`UsageError` for criteria of
-    their times, and if BASE and HEAD are one measurement.
+    ``decided`` are the words from the looks of a gate, by case and measure, and ``race_looks`` its
+    processes that looked for a race. Sessions of simulated devices have verdicts alone. Raises
+    :class:`UsageError` for criteria of their times, and if BASE and HEAD are one measurement.
     """
     if (
         not in_turns
@@ -225,7 +217,8 @@ def compare(
             raise UsageError(f"--fail-on {measures} needs {NO_TIMES}")
         criteria = replace(criteria, floors=())
     incomparable = "" if in_turns or simulated else refusal(base, head)
-    pairs = match(*(_comparable(session, other) for session, other in ((base, head), (head, base))))
+    surveyed = all(any(one.case.survey for one in side.results) for side in (base, head))
+    pairs = [pair for pair in match(base.results, head.results) if surveyed or not pair.case.survey]
     times = _times(pairs, criteria, incomparable, decided or {}, in_turns)
     aligned = alignments(base.results), alignments(head.results)
     requested = in_turns or _request(base) == _request(head)
@@ -250,22 +243,6 @@ def compare(
         )
         cases.append(judged(found, criteria))
     return Comparison(base, head, tuple(cases), criteria, differences(base, head), incomparable)
-
-
-def is_one_gate(base: Header, head: Header) -> bool:
-    """Whether a gate measured both in turns: it begins both sessions at once, by one command."""
-    if not (base.request.settings.in_turns and head.request.settings.in_turns):
-        return False
-    with suppress(ValueError):
-        begun = [datetime.fromisoformat(header.created) for header in (base, head)]
-        return base.command == head.command and abs(begun[1] - begun[0]) <= AT_ONCE
-    return False
-
-
-def _comparable(session: Session, other: Session) -> list[Result]:
-    """Return the results; those of a survey only if both sessions have one."""
-    is_surveyed = any(result.case.survey for result in other.results)
-    return [result for result in session.results if is_surveyed or not result.case.survey]
 
 
 def _request(header: Header) -> tuple[object, ...]:
@@ -357,10 +334,7 @@ def _word(case: Compared, criteria: Criteria) -> tuple[str, str]:
 
 
 def _unmeasured(case: Compared) -> tuple[str, str]:
-    """Return the word of a case that is not measured on both sides, and that no change makes worse.
-
-    If HEAD has no answer where BASE might have one, that is no pass.
-    """
+    """Return the word of a case without a measurement on both sides, and without a change."""
     base, head = case.statuses
     if head in MEASURED:
         return NEW, "BASE has no time of it"
@@ -390,12 +364,7 @@ ABSENT = {"version": "missing", "setting": "unset", "condition": "unset"}
 
 @dataclass(frozen=True)
 class Difference:
-    """``what`` is ``base`` in BASE and ``head`` in HEAD.
-
-    Times cannot be compared across the kinds ``machine``, ``measuring`` and ``condition``: an
-    environment variable that changes times. A ``version`` is what is compared, as a rule, and a
-    ``setting`` is worth knowing.
-    """
+    """``what`` is ``base`` in BASE and ``head`` in HEAD. No times across :data:`REFUSED` kinds."""
 
     what: str
     base: str
@@ -444,11 +413,7 @@ def machine_name(environment: Environment) -> str:
 
 
 def load_notice(name: str, header: Header) -> str:
-    """Return a notice that other programs left a session less than one core; empty if not.
-
-    Views agreed within 2 % between a quiet machine and one with 1.6 of 2 cores taken. A copy by
-    two threads took 55 us there and 16 ms here.
-    """
+    """Return a notice that other programs left a session less than one core; empty if not."""
     foreign, cores = header.foreign_cores, header.environment.cores
     if foreign is None or cores is None or foreign <= max(NOTABLE_CORES, cores - 1):
         return ""

@@ -1,9 +1,4 @@
-"""From two interpreters to one comparison. A regression is what two passes in fresh processes
-agree on.
-
-The processes of both sides take their samples in turns, so that disturbances of the machine meet
-both.
-"""
+"""From two interpreters to one comparison. A regression is what two passes agree on."""
 
 from __future__ import annotations
 
@@ -44,7 +39,6 @@ from dlprof.measuring.scenario import Sweep
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.files import default_path
 from dlprof.runner.measurement import Measurement
-from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
 from dlprof.runner.quantity import duration_text
 from dlprof.runner.rounds import Runner
@@ -59,10 +53,7 @@ of few calls last longer."""
 
 
 def session_files(folder: Path | None) -> dict[str, Path]:
-    """Return the files of the sessions of both sides and passes, by name.
-
-    They are in the folder that the user named, or in the state folder. Raises :class:`UsageError`.
-    """
+    """Return the files of the sessions by name, in the named folder or the state folder."""
     if folder is None:
         path = default_path("gate")
         return {name: path.with_name(f"{path.stem}-{name}.json") for name in NAMES}
@@ -77,10 +68,7 @@ def session_files(folder: Path | None) -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Task:
-    """The sides to measure, and the criteria.
-
-    The budget is ``patient`` if the user did not name it.
-    """
+    """The sides and the criteria. The budget is ``patient`` if the user did not name it."""
 
     base: Sweep
     head: Sweep
@@ -119,21 +107,14 @@ def gate(task: Task) -> tuple[Comparison, bool]:
     if not task.head.request.settings.diagnose:
         measures = sorted(measure.replace("_", " ") for measure in set(SCALES) & set(DIAGNOSIS))
         method.append(f"Not compared, for lack of a diagnosis: {', '.join(measures)}.")
-    unfinished = _budget_reason(course) or first.unfinished
+    unfinished, rounds = first.unfinished, earliest(len(course.words))
+    if course.stopped == BUDGET and rounds is not None and course.rounds < rounds:
+        unfinished = (
+            f"a decision on {counted(len(course.words), 'time')} needs {rounds} rounds, and there"
+            f" was time for {course.rounds}: raise --budget, or measure fewer paths"
+        )
     found = replace(confirmed(first, second), method=tuple(method), unfinished=unfinished)
     return found, (second_course or course).interrupted
-
-
-def _budget_reason(course: Course) -> str:
-    """Return why no time could have been called slower, if the time was used up before."""
-    times = len(course.words)
-    rounds = earliest(times)
-    if course.stopped != BUDGET or rounds is None or course.rounds >= rounds:
-        return ""
-    return (
-        f"a decision on {counted(times, 'time')} needs {rounds} rounds, and there was time for"
-        f" {course.rounds}: raise --budget, or measure fewer paths"
-    )
 
 
 def _pass(
@@ -143,7 +124,8 @@ def _pass(
     diagnosis_s = (1 - FIRST if suffix else FIRST) * task.budget_s
     with _side(task, "base", suffix) as base, _side(task, "head", suffix) as head:
         suite = MeasuredSuite(base, head, task.criteria, task.watcher, keys)
-        task.watcher.start(len(suite.sides) * LOOKS[-1], budget.left_s, LOOKS[-1])
+        left_s = max(budget.start_s + budget.seconds - budget.clock(), 0.0)
+        task.watcher.start(len(suite.sides) * LOOKS[-1], left_s, LOOKS[-1])
         limit = task.criteria.wide_limit
         course = run(suite, len(suite.entries), budget, first=not suffix, wide_limit=limit)
         if not course.interrupted:
@@ -165,14 +147,12 @@ def _pass(
 def _side(task: Task, name: str, suffix: str) -> Iterator[GateSide]:
     """Open a side of a task, to be measured: ``base`` or ``head``."""
     sweep = task.head if name == "head" else task.base
-    settings = replace(
-        sweep.request.settings, rounds=LOOKS[-1], budget_s=None, together=True, in_turns=True
-    )
+    settings = replace(sweep.request.settings, rounds=LOOKS[-1], together=True, in_turns=True)
     measurement = Measurement(
         replace(sweep.request, settings=settings),
         sweep.catalog,
         task.files[f"{name}{suffix}"],
-        SideWatcher(name.upper(), task.watcher),
+        task.watcher,
     )
     with closing(measurement), measurement.running() as runner:
         numbers = {key(result.case): place for place, result in enumerate(measurement.results())}
@@ -231,10 +211,7 @@ def _confirmed(case: Compared, repeat: Compared | None, criteria: Criteria) -> C
 
 
 def _time(first: Time, repeat: Compared | None) -> Time:
-    """Return a time that is SLOWER in the first pass, with the word that both passes give it.
-
-    If the second pass neither confirms nor refutes it, it is INVALID, and no option lets it pass.
-    """
+    """Return a time that is SLOWER in the first pass, with the word of both, or INVALID."""
     seconds = [time for time in (repeat.times if repeat else ()) if time.measure == first.measure]
     if not seconds:
         reason = f"{_ratio(first)} times as long, and not measured again"
@@ -255,10 +232,7 @@ def _ratio(time: Time) -> str:
 
 
 def round_cpu(round_: int) -> int:
-    """Return the processor for the samples of a round.
-
-    It is another one in every second round, so that either side is the first on each.
-    """
+    """Return the processor of a round: another in every second one. Both sides begin on each."""
     allowed = sorted(os.sched_getaffinity(0))
     return allowed[round_ // 2 % len(allowed)]
 
@@ -291,8 +265,7 @@ def alternate(first: Player, second: Player) -> None:
     If both stand before a sample of the same series of the same case, each takes one, ``first``
     before ``second``. Otherwise the one that is behind goes on until it has reached the other.
 
-    The order is strictly A B A B. In A B B A every other sample would find the caches as its own
-    process left them: copies of 4 MiB were 1.8 times as long in one pair as in the next.
+    The order is strictly A B A B: in A B B A every other sample finds its own process's caches.
     """
     with closing(first.round), closing(second.round):
         first.step()
@@ -311,9 +284,8 @@ def alternate(first: Player, second: Player) -> None:
 def _common_calls(players: Sequence[Player]) -> int | None:
     """Return the calls of the next sample of both; None if each side decides for itself.
 
-    The first calls of a sample find the caches as the other process left them. If one sample had
-    twice as many calls as the other, a conversion of 31 us took 5 to 9 % less in it. A side that is
-    far faster does not wait for as many calls as the other.
+    The first calls of a sample find the other process's caches, so more calls look faster. A side
+    that is far faster does not wait for as many calls as the other.
     """
     if len(players) == 1:
         return None
@@ -342,24 +314,12 @@ class GateSide:
         return session.model_copy(update={"results": results})
 
 
-@dataclass(frozen=True)
-class SideWatcher(Watcher):
-    """Adds the name of the side to each stage; the gate counts the rounds itself."""
-
-    name: str
-    watcher: Watcher
-
-    def case(self, case: Case, round_: int, stage: str) -> None:
-        self.watcher.case(case, round_, f"{self.name}: {stage}")
-
-
 @dataclass
 class MeasuredSuite:
     """The cases of two sides, as :mod:`dlprof.compare.gate_rounds` measures them.
 
     ``keys`` are the cases to be measured; None for all. ``entries`` are the times to be judged;
-    without any, one round shows the verdicts. ``undiagnosed`` are the cases for which the diagnosis
-    had no time.
+    without any, one round shows the verdicts.
     """
 
     base: GateSide
@@ -402,10 +362,7 @@ class MeasuredSuite:
             self.watcher.step()
 
     def _order(self, round_: int, cases: frozenset[int]) -> list[tuple[int | None, int | None]]:
-        """Return the numbers of the cases of a round on both sides, in their common order.
-
-        The first round is of all, also of cases that one side does not have.
-        """
+        """Return the numbers of the cases of a round on both sides; the first round is of all."""
         names = {self.entries[case][0] for case in cases}
         if round_ == 0:
             names |= {name for side in self.sides for name in self._chosen_names(side)}
@@ -434,8 +391,7 @@ class MeasuredSuite:
     def diagnose(self, limit: Budget) -> None:
         """Run the diagnosis, if it is wanted, until the limit is over. BASE has half of it.
 
-        Paths that were a view on one side and a copy on the other come first, whatever the limit:
-        that may depend on the address of the array, which is chance.
+        Paths that are a view on one side alone come first: the address may decide by chance.
         """
         start_s = limit.clock()
         numbers = self._differing_cases()

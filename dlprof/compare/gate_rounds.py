@@ -1,10 +1,8 @@
 """When a gate measures another round, and when it may stop with the error rates of a single look.
 
-A test that is repeated after every few rounds until it pleases finds something in noise sooner or
-later. So the levels are spent: each look has a share of them, and the shares add up to the whole.
-By Boole's inequality that holds however the looks depend on each other, and whichever of them are
-taken. If time runs out between two looks, the later one is taken of the rounds that there are, with
-its own share of the level.
+Each look has a share of the levels, and the shares add up to the whole: by Boole's inequality that
+holds however the looks depend on each other. If time runs out between two looks, the later one is
+taken of the rounds that there are, with its own share.
 """
 
 from __future__ import annotations
@@ -41,16 +39,11 @@ STOPPED = "it was stopped"
 WHOLE = 0.98
 """Share of the budget for all rounds: the rest is for files and reports."""
 FIRST = 0.75
-"""Share of the budget for the first pass if a case is slower. In 15 of 16 gates with two slower
-views the second pass had decided both after 8 rounds."""
-HALF = 0.46
-"""Share of the budget after which only cases that look slower are measured, so that other gates end
-by half of it."""
+"""Share of the budget for the first pass if a case is slower."""
 LEANING = 0.05
 """A case leans to slower if so large a HEAD is as unlikely as this from equal code."""
 ENOUGH = 16
-"""Rounds before which no case is given up: one process in another state widens the interval of
-fewer. A case with a high bound gets twice as many."""
+"""Rounds before which no case is given up; twice as many for a case with a high bound."""
 
 
 def earliest(cases: int) -> int | None:
@@ -70,7 +63,7 @@ class Course:
     """The progress of a pass: its words, looks and rounds, and why it stopped.
 
     There is a word per case, which never changes once it is not UNSURE. ``given_up`` are cases that
-    more rounds are not spent on. It is ``late`` once half of the budget is over.
+    more rounds are not spent on.
     """
 
     words: tuple[str, ...]
@@ -78,7 +71,6 @@ class Course:
     rounds: int = 0
     round_s: float = 0.0
     stopped: str = ""
-    late: bool = False
     given_up: frozenset[int] = frozenset()
 
     @property
@@ -96,10 +88,7 @@ class Course:
         return self.stopped == STOPPED
 
     def look(self, samples: Sequence[SidePair]) -> None:
-        """Decide once more on the whole suite, with all rounds so far.
-
-        Cases that are decided still count in the correction: the family is the suite.
-        """
+        """Decide once more on the whole suite: cases that are decided count in the correction."""
         proofs = [prove(sample.test, sample.step) for sample in samples]
         levels = (SHARES[self.looks] * level for level in (PASS_LEVEL, SAME_LEVEL, FAMILY_LEVEL))
         words = zip(self.words, decide(proofs, *levels), strict=True)
@@ -110,16 +99,14 @@ class Course:
         """Give up the open cases that are not worth more rounds.
 
         A case is worth them if it leans to slower, if the rounds to come would decide it, or if its
-        bound is above ``wide_limit``. If it is late, or another case is SLOWER, only a case that
-        seems slower by half the floor is: of 627 equal views in 57 gates none did. Giving up a case
-        makes no error likelier, since it is called neither SAME nor SLOWER.
+        bound is above ``wide_limit``. If another case is SLOWER, only a case that seems slower by
+        half the floor is. A case that is given up is neither SAME nor SLOWER.
         """
-        only_slower = self.late or SLOWER in self.words
 
         def is_worth_more(sample: SidePair) -> bool:
             if sample.test is None:
                 return False
-            if only_slower:
+            if SLOWER in self.words:
                 return sample.test.location > MARGIN * sample.step
             rounds = len(sample.differences)
             high = sample.bound(bound_level(rounds))
@@ -148,10 +135,7 @@ class Suite(Protocol):
 
 @dataclass(frozen=True)
 class Budget:
-    """The time for all rounds, in s, from ``start_s`` on.
-
-    A ``patient`` budget, which the user did not name, lasts until a time can be called slower.
-    """
+    """Seconds for all rounds; a ``patient`` budget lasts until a time can be called slower."""
 
     seconds: float
     start_s: float
@@ -162,20 +146,14 @@ class Budget:
         """Whether this share of it will be used up ``within_s`` seconds."""
         return self.clock() + within_s >= self.start_s + share * self.seconds
 
-    @property
-    def left_s(self) -> float:
-        """The remaining time, never negative."""
-        return max(self.start_s + self.seconds - self.clock(), 0.0)
-
 
 def run(
     suite: Suite, cases: int, budget: Budget, first: bool = True, wide_limit: float = WIDE_LIMIT
 ) -> Course:
     """Measure until every case is decided or given up, no look remains, or the time is used up.
 
-    At least one round is measured. No later round begins that would end beyond the budget if it
-    took as long as the one before. The ``first`` pass leaves time for a second one. Ctrl-C ends it
-    in order.
+    No round but the first begins that would end beyond the budget. The ``first`` pass leaves time
+    for a second one. Ctrl-C ends it in order.
     """
     course = Course((UNSURE,) * cases)
     try:
@@ -205,10 +183,6 @@ def _reason_to_stop(course: Course, suite: Suite, budget: Budget, first: bool) -
     """Return why no other round begins; empty if one does."""
     if course.open and course.next_look is None:
         return LAST
-    # Before the first look it is not known which cases to give up.
-    if not course.late and course.looks and budget.is_over(HALF, course.round_s):
-        course.late = True
-        course.give_up(suite.samples())
     if not _unfinished(course, suite):
         return SETTLED if course.open - suite.settled() else DECIDED
     if budget.patient and course.rounds < (earliest(len(course.words)) or 0):

@@ -1,9 +1,7 @@
 """The one comparison of times: rounds of both sides → ratio with interval → word.
 
 The question is not whether two builds differ, since any two do if they are measured long enough.
-It is whether HEAD is more than half the floor slower. So equal code is half a floor away from a
-false alarm, and code that is slower by the floor is half a floor away from being missed.
-Two finished sessions share no rounds, so only a fixed wide limit tells them apart.
+It is whether HEAD is more than half the floor slower.
 """
 
 from __future__ import annotations
@@ -27,10 +25,7 @@ INVALID = "INVALID"
 FAMILY_LEVEL = 0.01
 """The chance of any false SLOWER among all cases together; the same again for FASTER."""
 PASS_LEVEL = 0.1
-"""The chance of any false SLOWER in one pass of a gate.
-
-The gate fails only if a second pass in fresh processes agrees, so both err together 1 time in 100,
-which is :data:`FAMILY_LEVEL`."""
+"""The chance of any false SLOWER in one pass of a gate; two passes must agree."""
 SAME_LEVEL = 0.025
 """The chance of calling a case SAME that is slower by the whole floor."""
 MARGIN = 0.5
@@ -38,8 +33,7 @@ MARGIN = 0.5
 LOOKS = (8, 12, 16, 24, 32, 48, 64)
 """Rounds after which to look. Fewer than eight cannot say SAME with the share of the first look."""
 FIRST_SHARE = 0.2
-"""The first look's share of the levels. Eight rounds that agree have a chance of 1 in 256, and this
-share of :data:`SAME_LEVEL` is 1 in 200. The other looks share the rest."""
+"""The first look's share of the levels. The other looks share the rest."""
 SHARES = (FIRST_SHARE, *[(1 - FIRST_SHARE) / (len(LOOKS) - 1)] * (len(LOOKS) - 1))
 LATE_LEVEL = PASS_LEVEL * SHARES[-1]
 """The level of a later look."""
@@ -50,42 +44,32 @@ WIDE_LIMIT = options.WIDE_LIMIT.default / 100
 """The default of ``--wide-limit``: a WIDE time passes if its bound is below."""
 
 LIMIT = 2.0
-"""Two finished sessions differ if this ratio lies between all processes of both sides. Equal views
-had states 1.7 times apart."""
+"""Two finished sessions differ if this ratio lies between all processes of both sides."""
 NEAR = 1.25
-"""Two finished sessions are the same if their medians are at most this ratio apart. Equal views,
-measured ten minutes apart, differed by up to 4.8 %, and a machine may be 10 % slower later."""
+"""Two finished sessions are the same if their medians are at most this ratio apart."""
 LEAST_PROCESSES, LEAST_OF_COPIES = 2, 5
-"""Processes a side of two finished sessions. All processes of a large copy may be in another state
-by chance: 1 time in 32 with three a side."""
+"""Processes a side of two finished sessions: all of a large copy may be in another state."""
 STATEFUL_BYTES = 64 * 2**10
-"""Copies from here on run in states: pages that are mapped anew or not, threads that wait for a
-core or not. States are up to a hundred times apart."""
+"""Copies from here on run in states: pages that are mapped anew or not, threads that wait."""
 
 MANY = 16
 """Rounds from which on a bound may come from their signs."""
 SIGN_SHARE = 1 / 3
-"""The share of a bound's level for the signs. With it four of 24 rounds may be in another mode.
-With the rest for the ranks, an interval of normal noise is 5 % wider."""
+"""The share of a bound's level for the signs: four of 24 rounds may be in another mode."""
 MANY_CALLS = 100
 """A mean of this many calls contains rare slow calls too."""
 LOW_SHARE = 0.1
 """The quantile of the samples of many calls that is the time of a process.
 
-Other programs, interrupts and the scheduler only add time. While others kept more than one of two
-cores busy, medians of equal processes of views were 3 to 40 % apart, and these 1 to 4 %. Slower
-code adds its time to every sample."""
+Other programs only add time. While they kept one of two cores busy, medians of equal processes of
+views were 3 to 40 % apart, and these 1 to 4 %."""
 FASTEST = 3
-"""The fastest third of the samples of few calls is compared: threads that wait for each other make
-other samples up to a hundred times as slow."""
+"""The fastest third of the samples of few calls is compared: others may wait for a thread."""
 
 
 @dataclass(frozen=True)
 class Floor:
-    """A slowdown matters if it exceeds both ``relative`` (0.05 is 5 %) and ``absolute_ns``.
-
-    The 5 ns are for views of 50 ns, which the resolution of a loop must not decide.
-    """
+    """A slowdown matters if it exceeds both ``relative`` (0.05 is 5 %) and ``absolute_ns``."""
 
     measure: str = "ready"
     relative: float = 0.05
@@ -102,10 +86,7 @@ class Floor:
 
 @dataclass(frozen=True)
 class ProcessTimes:
-    """The samples of one fresh process in ``round``.
-
-    ``many_calls`` says whether each sample is the mean of :data:`MANY_CALLS` or more.
-    """
+    """The samples of a fresh process, each the mean of :data:`MANY_CALLS` if ``many_calls``."""
 
     round: int
     samples_ns: tuple[float, ...]
@@ -113,10 +94,7 @@ class ProcessTimes:
 
     @property
     def time_ns(self) -> float:
-        """The time of the process: a low percentile of samples of many calls, else the median.
-
-        If a sample is a few calls, one low sample may be a lucky call and no more.
-        """
+        """The time of the process: a low percentile of samples of many calls, else the median."""
         if not self.many_calls:
             return statistics.median_low(self.samples_ns)
         return sorted(self.samples_ns)[int(LOW_SHARE * (len(self.samples_ns) - 1))]
@@ -145,13 +123,7 @@ def median_ns(side: SideTimes) -> float | None:
 
 
 def difference(base: ProcessTimes, head: ProcessTimes) -> float:
-    """Return HEAD - BASE in logarithms, of two processes that took their samples in turns.
-
-    It is the median over neighboring samples, or between the fastest samples of few calls.
-    A processor of a virtual machine is up to twice as slow for milliseconds to minutes, and not
-    both of two at once. Processes of equal views differed by 4 to 29 % when they were measured one
-    after the other, and by 0.8 to 5 % when they took their samples in turns on one processor.
-    """
+    """Return HEAD - BASE in logarithms, of neighboring samples, or of the fastest of few calls."""
     count = min(len(base.samples_ns), len(head.samples_ns))
     before, after = (list(map(math.log, process.samples_ns[:count])) for process in (base, head))
     if base.many_calls and head.many_calls:
@@ -252,11 +224,7 @@ def look_share(rounds: int) -> float:
 
 
 def bound_level(rounds: int) -> float:
-    """Return the level of the bound of a WIDE time after ``rounds`` rounds.
-
-    A case is called SAME or WIDE at one look only, so both together err no more often than the
-    shares of :data:`SAME_LEVEL` add up to.
-    """
+    """Return the level of the bound of a WIDE time: a case is SAME or WIDE at one look only."""
     return SAME_LEVEL * look_share(rounds)
 
 
@@ -295,8 +263,8 @@ class SidePair:
     def bound(self, level: float) -> float | None:
         """Return the most that HEAD may be slower, as a difference of logarithms, at ``level``.
 
-        None if there are too few rounds. Equal code of ``tf.constant(x)`` takes twice as long on
-        one side in a sixth of all rounds. So the signs bound many rounds, and the ranks bound few.
+        None for too few rounds. The signs bound many rounds: ``tf.constant(x)`` takes twice as
+        long in a sixth of them.
         """
         if self.test is None:
             return None
@@ -349,10 +317,7 @@ class Proof:
 
 
 def prove(test: RankTest | None, step: float) -> Proof:
-    """Return what a test proves of one case; ``step`` is the floor as a difference of logarithms.
-
-    A case without rounds proves nothing, and counts in the family.
-    """
+    """Return what a test proves of one case; a case without rounds proves nothing."""
     if test is None:
         return Proof()
     half = MARGIN * step
@@ -367,9 +332,8 @@ def decide(
 ) -> list[str]:
     """Return the word of each case of a suite.
 
-    SAME comes first: an interval within the floor on both sides proves that the difference does not
-    matter, even if it is known not to be zero. SLOWER and FASTER are corrected over the suite. SAME
-    is not: a regression that is missed is one case's error.
+    SAME comes first: within the floor a difference does not matter. SLOWER and FASTER are corrected
+    over the suite. SAME is not: a regression that is missed is one case's error.
     """
     slower = holm([proof.slower for proof in proofs])
     faster = holm([proof.faster for proof in proofs])

@@ -29,8 +29,7 @@ STATUS = "status"
 RACE = "early_write"
 """A race shows only in some processes, so one process is enough to prove it."""
 RACE_LOOKS = 6
-"""Processes without a race that are needed to call a path safe. With one look at each path, equal
-code of JAX was unsafe on one side alone in 1 to 5 of 15 paths."""
+"""Processes without a race that are needed to call a path safe."""
 NOT_SEEN = "safe in too few looks"
 
 SKIPPED = "skipped"
@@ -89,10 +88,7 @@ AMOUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)(%|[a-z]*)")
 
 @dataclass(frozen=True)
 class Change:
-    """``what`` was ``before`` in BASE and is ``after`` in HEAD.
-
-    ``worst`` is the worst verdict of HEAD's processes, empty for what has no verdicts.
-    """
+    """``what`` was ``before`` in BASE and is ``after`` in HEAD, whose processes say ``worst``."""
 
     what: str
     before: str
@@ -122,7 +118,10 @@ def changes(
     ``race_looks`` is the number of processes of a side that looked for a race, if they saw none.
     """
     found = []
-    for raw in (*_status_changes(base, head), *_measure_changes(base, head, aligned)):
+    old, new = _status_word(base), _status_word(head)
+    is_same = old == new or SKIPPED in (old, new)
+    status = [] if is_same else [_directed(STATUS, old, new, BADNESS[new] - BADNESS[old])]
+    for raw in (*status, *_measure_changes(base, head, aligned)):
         change = raw
         if change.what == RACE and race_looks < RACE_LOOKS:
             # The side that saw no race had too few looks.
@@ -149,17 +148,8 @@ def known_measures(base: Result, head: Result) -> frozenset[str]:
     return frozenset(measure for measure in SCALES if measure in known[0] and measure in known[1])
 
 
-def _status_changes(base: Result, head: Result) -> Iterator[Change]:
-    old, new = _status_word(base), _status_word(head)
-    if old != new and SKIPPED not in (old, new):
-        yield _directed(STATUS, old, new, BADNESS[new] - BADNESS[old])
-
-
 def _status_word(result: Result) -> str:
-    """Return the status of a conversion, also if it crashed after others and works alone.
-
-    A case of a faulty probe counts as skipped.
-    """
+    """Return the status, also after other conversions. A faulty probe counts as skipped."""
     company = result.in_company
     if result.status not in MEASURED:
         return SKIPPED if result.is_of_faulty_probe else result.status
@@ -277,10 +267,7 @@ class Criteria:
         return bool(self.severities or self.words & found)
 
     def fails(self, change: Change) -> bool:
-        """Whether a change of verdict is a regression.
-
-        A crash of a measure is one if the criteria name a verdict of that measure.
-        """
+        """Whether a change of verdict is a regression, or a crash of a measure that is named."""
         if change.direction != WORSE:
             return False
         change_words = {change.worst}
@@ -290,24 +277,13 @@ class Criteria:
         return severe or not self.words.isdisjoint(change_words)
 
     def passes(self, time: Time) -> bool:
-        """Whether a time that is WIDE passes.
-
-        Of 720 times of equal code none was likely slower (docs/results/gates.md).
-        """
+        """Whether a time that is WIDE passes."""
         is_below = time.bound is not None and time.bound <= 1 + self.wide_limit
         return is_below and not time.is_likely_slower
 
 
 def parse(texts: Sequence[str]) -> Criteria:
-    """Return the criteria of all ``--fail-on``; the default for none.
-
-    ========================  =====================================================
-    ready:5%                  ready time, 5 % (and 5 ns, the default)
-    ready:5%,200ns            both must be exceeded
-    host:10%,ready:5%         several measures
-    warning                   every change of verdict that is as severe, or worse
-    copy,dangling             a change to such a verdict
-    ========================  =====================================================
+    """Return the criteria of all ``--fail-on`` (docs/compare.md); the default for none.
 
     If only measures are named, changes of verdict are judged all the same. If only changes are
     named, no times are judged. Raises :class:`UsageError`.

@@ -21,7 +21,6 @@ from dlprof.compare.comparison import (
     Compared,
     Comparison,
     exit_code,
-    is_one_gate,
     load_notice,
 )
 from dlprof.compare.environments import BY_ADDRESS, Environments, PathRow, read_cells
@@ -185,8 +184,7 @@ def _doubts(comparison: Comparison) -> Iterator[Answer]:
     unsure = sum(time.word == UNSURE for _, time in comparison.times)
     if unsure:
         gate = "dlprof gate measures both sides in turns and tells more"
-        is_gate = comparison.method or is_one_gate(comparison.base, comparison.head)
-        advice = "a larger --budget may tell" if is_gate else gate
+        advice = "a larger --budget may tell" if comparison.method else gate
         yield Answer("unsure", note=f"{unsure:,} of {len(comparison.times):,} times; {advice}")
     untimed = [case for case in comparison.having(UNSURE) if not case.times]
     yield from _answers(comparison, "unsure", untimed)
@@ -306,7 +304,7 @@ def _badness(entry: CaseTime) -> tuple[int, float]:
 def _times_table(
     comparison: Comparison, codes: dict[CaseRecord, Cell], times: Sequence[CaseTime]
 ) -> Table:
-    in_turns = bool(comparison.method) or is_one_gate(comparison.base, comparison.head)
+    in_turns = bool(comparison.method)
     ratio = "ratio, median of rounds" if in_turns else "HEAD/BASE"
     rows = []
     for case, time in times:

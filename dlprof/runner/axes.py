@@ -20,10 +20,7 @@ _RANGE = re.compile(r"(\S+?)\.\.(\S+?)(?: by ([0-9]+))?", re.ASCII)
 
 
 def parse_shape(text: str) -> tuple[int, ...]:
-    """Read ``4096x4096``, ``1048576``, ``64Ki``, ``0`` or ``scalar``; lengths in elements.
-
-    Raises :class:`UsageError`.
-    """
+    """Read ``4096x4096``, ``1048576``, ``64Ki`` or ``scalar``. Raises :class:`UsageError`."""
     word = text.strip().lower()
     if word == "scalar":
         return ()
@@ -65,10 +62,8 @@ def check_shape_list(text: str) -> None:
     """Raise :class:`UsageError` for lengths with commas: NumPy writes one shape like that."""
     words = [word.strip() for word in text.split(",")]
     if len(words) > 1 and all(word.isdecimal() for word in words):
-        several = " ".join(f"--shape {word}" for word in dict.fromkeys(words))
-        arrays = f", or {several} for {len({*words})} arrays" if len({*words}) > 1 else ""
         one = f"{'x'.join(words)} for one array of {len(words)} dimensions"
-        raise UsageError(f"{text.strip()}: write {one}{arrays}")
+        raise UsageError(f"{text.strip()}: write {one}, or --shape {words[0]} --shape {words[-1]}")
 
 
 def shape_text(shape: Iterable[int]) -> str:
@@ -87,19 +82,6 @@ KNOWN: dict[str, Iterable[str]] = {
 }
 
 
-MEANT = {
-    "gpu": "cuda",
-    "half": "float16",
-    "fp16": "float16",
-    "bf16": "bfloat16",
-    "fp32": "float32",
-    "float": "float32",
-    "fp64": "float64",
-    "double": "float64",
-}
-"""Common words for a dtype or a device."""
-
-
 def axis_value(axis: str, text: str) -> tuple[str]:
     """Return the dtype, layout, placement or device (``axis``) that ``text`` names in any case.
 
@@ -109,10 +91,10 @@ def axis_value(axis: str, text: str) -> tuple[str]:
     word = text.strip().lower()
     if word in by_lower or (axis == "device" and simulated_in([word])):
         return (by_lower.get(word, word),)
-    if meant := MEANT.get(word):
-        raise UsageError(f"there is no such {axis}; did you mean {meant!r}?")
     hint = f"expected one of {', '.join(by_lower.values())}"
-    raise UsageError(f"there is no such {axis}; {nearest(word, by_lower.values(), hint)}")
+    if axis == "dtype":  # of the other axes all names fit, and 'gpu' is no 'cpu'
+        hint = nearest(word, by_lower.values(), hint)
+    raise UsageError(f"there is no such {axis}; {hint}")
 
 
 def simulated_in(devices: Iterable[str]) -> int:

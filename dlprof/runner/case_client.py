@@ -48,8 +48,7 @@ FIRST_STEP = (*STEP, "allocations")
 """A step of inference, which converts nothing. Counting takes long, so one round does it."""
 
 ALIGNMENT = ("alignment",)
-"""The diagnosis without ``--diagnose``. Without it a verdict holds only for the addresses that the
-processes happened to have. It took 2 to 13 ms for each path."""
+"""The diagnosis without ``--diagnose``: the addresses that processes had are few."""
 
 TRACE = ("trace",)
 
@@ -84,9 +83,8 @@ class CaseClient:
     ) -> Generator[Any, int | None, Outcome]:
         """Run ``instruments``, by default those of the round.
 
-        With ``turns`` it yields a :class:`Stop` before each sample, and blocks between these. Else
-        it yields the worker while it waits for it. ``alone`` if the worker has converted nothing
-        of another path.
+        With ``turns`` it yields a :class:`Stop` before each sample, else the worker that it waits
+        for. ``alone`` if the worker has converted nothing of another path.
         """
         case = entry.case
         request = self._request(case, round_, instruments, alone)
@@ -94,12 +92,10 @@ class CaseClient:
             request["turns"] = turns
         limit_s = self.settings.limit_s + case.size_bytes / LEAST_BYTES_PER_S
         wait_s = 0.0 if turns is None else POLL_S
+        self.watcher.case(case, round_)
         worker.send(request)
         while True:
-            outcome = worker.poll(
-                limit_s, lambda stage: self.watcher.case(case, round_, stage), wait_s
-            )
-            if outcome is not None:
+            if (outcome := worker.poll(limit_s, wait_s)) is not None:
                 return _as_measured(_as_refused(outcome))
             if turns is None:
                 yield worker
@@ -176,17 +172,14 @@ def can_fork(entries: Sequence[Entry]) -> bool:
 
 
 def imports_ahead(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Return the imports of these cases, for a worker that imports ahead.
-
-    A user's own setup runs for its case alone. Only the imports at its start run ahead.
-    """
-    return list({entry.path: _imports_ahead(entry.case) for entry in entries}.values())
-
-
-def _imports_ahead(case: Case) -> dict[str, Any]:
-    if case.producer.source.startswith(UserCode.PREFIX):
-        return {"statements": leading_imports(case.path.import_.setup)}
-    return import_names(case)
+    """Return the imports of these cases; of a user's own setup, those at its start."""
+    cases = {entry.path: entry.case for entry in entries}.values()
+    return [
+        {"statements": leading_imports(case.path.import_.setup)}
+        if case.producer.source.startswith(UserCode.PREFIX)
+        else import_names(case)
+        for case in cases
+    ]
 
 
 def session_status(outcome: Outcome) -> str:
@@ -205,9 +198,10 @@ def suspicion(case: Case, outcome: Outcome) -> str:
         return ""
     if _verdict(outcome, "settings") == "changed":
         return "it changed a setting"
-    narrowed = [case.dtype, case.consumer.narrows.get(case.dtype)]
-    if _verdict(outcome, "values") == "wrong" and _changed_dtype(outcome) != narrowed:
-        return "its values were wrong"
+    if _verdict(outcome, "values") == "wrong":
+        changed = outcome.parts["values"].get("evidence", {}).get("changed") or {}
+        if changed.get("dtype") != [case.dtype, case.consumer.narrows.get(case.dtype)]:
+            return "its values were wrong"
     owned, promise = _verdict(outcome, "ownership"), case.path.promise
     if promise and {owned, promise} == {"view", "copy"}:
         return f"it was a {owned}, though a {promise} is documented"
@@ -226,21 +220,12 @@ def compared(case: Case, outcome: Outcome, before: Outcome | None) -> Outcome:
 
 
 def spoils(outcome: Outcome) -> bool:
-    """Whether a process must serve no other case after this answer.
-
-    It is gone, or a setting was changed.
-    """
+    """Whether a process must serve no other case: it is gone, or a setting was changed."""
     return (
         not outcome.alive
         or _verdict(outcome, "settings") == "changed"
         or _verdict(outcome, "refusal") == "broken"
     )
-
-
-def _changed_dtype(outcome: Outcome) -> Any:
-    """Return the dtypes of source and result, if these make the values wrong."""
-    evidence = outcome.parts.get("values", {}).get("evidence") or {}
-    return (evidence.get("changed") or {}).get("dtype")
 
 
 def _verdict(outcome: Outcome, instrument: str) -> str:

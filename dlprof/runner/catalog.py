@@ -1,17 +1,15 @@
-"""The interpreter before anything is measured: its probes, and the devices of each framework.
-
-The parent knows declarations of probes, and never loads their code.
-"""
+"""The interpreter before anything is measured: declarations of its probes, and devices."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from dlprof._version import __version__
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
@@ -87,10 +85,7 @@ class ProbeInfo:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All probes of an interpreter, with facts about it and its machine.
-
-    ``faults`` has the error of each source of probes that could not be loaded.
-    """
+    """All probes of an interpreter, and facts about it; ``faults`` of probes that did not load."""
 
     python: str
     interpreter: dict[str, Any]
@@ -160,7 +155,7 @@ def catalog_from(python: str, answer: dict[str, Any], simulated: int = 0) -> Cat
     A probe file, or a user's own code, stands before probes of the same name that are installed.
     Raises :class:`Unmeasured` if the worker was to run on the ``simulated`` driver and did not.
     """
-    probes = tuple(_probe(entry) for entry in answer["probes"])
+    probes = TypeAdapter(tuple[ProbeInfo, ...]).validate_python(answer["probes"])
     names = {probe.name for probe in probes if probe.source.startswith(BY_USER)}
     probes = tuple(
         probe for probe in probes if probe.source.startswith(BY_USER) or probe.name not in names
@@ -187,26 +182,8 @@ def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _probe(entry: dict[str, Any]) -> ProbeInfo:
-    ways = {
-        name: tuple(Way(**_with_tuples(way)) for way in entry[name])
-        for name in ("exports", "imports")
-    }
-    return ProbeInfo(**{**_with_tuples(entry), **ways})
-
-
-def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the entry with tuples for the lists of JSON."""
-    return {
-        name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()
-    }
-
-
 def frameworks_on(catalog: Catalog, devices: Iterable[str]) -> list[str]:
-    """Return the installed frameworks with arrays on one of ``devices`` (``auto``: any here).
-
-    Host memory is left out, because it imports nothing.
-    """
+    """Return the installed frameworks with arrays on ``devices`` (``auto``: any here)."""
     usable = {"cuda"} if simulated_in(devices) else set(devices)
     if "auto" in usable:
         usable = {"cpu"} if catalog.interpreter.get("no_cuda") else {"cpu", "cuda"}
@@ -236,17 +213,18 @@ def inspect_interpreter(
 ) -> Catalog:
     """Return the catalog of an interpreter, with this number of ``simulated`` CUDA devices.
 
-    ``probe_files`` are paths, :data:`SYNTHETIC` for the synthetic framework, or the source of a
-    user's own conversion or of a step of inference. Foreign probes are loaded in a worker, never
-    here. Raises :class:`UsageError` if the interpreter or a named probe file cannot be used.
+    ``probe_files`` are paths, or sources in :data:`NOT_FILES`. Raises :class:`UsageError` if the
+    interpreter or a named probe file cannot be used.
     """
     sources = [
         path if path.startswith(NOT_FILES) else f"file:{Path(path).absolute()}"
         for path in probe_files
     ]
     originals = {sanitised(source): source for source in sources}  # by the worker's name
-    with nothing_measured():
+    try:
         answer = _answer(python, originals, simulated)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(UNMEASURED) from None
     for entry in answer["probes"]:
         entry["source"] = originals.get(entry["source"], entry["source"])
     for source, fault in answer["faults"].items():
@@ -278,15 +256,6 @@ def _answer(python: str, originals: Mapping[str, str], simulated: int) -> dict[s
             not_python = f"{python} is no Python interpreter, or cannot run dlprof's worker"
             raise UsageError(f"{not_python}: {why}")
         faults[source] = why
-
-
-@contextmanager
-def nothing_measured() -> Iterator[None]:
-    """Add to a Ctrl-C that nothing was measured."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(UNMEASURED) from None
 
 
 def why_unusable(catalog: Catalog, probe: ProbeInfo, device: str) -> str | None:

@@ -56,10 +56,7 @@ def conformance(
 
 
 def script(catalog: Catalog, probe: ProbeInfo, check: Check, device: str) -> str:
-    """Return the check as a script without dlprof.
-
-    Raises :class:`Unmeasured` if the check is not applicable: a script would give another answer.
-    """
+    """Return the check as a script without dlprof. Raises :class:`Unmeasured` if not applicable."""
     with _start(catalog, probe) as worker:
         outcome = _ask(worker, probe, check, device, script=True, version=probe.version or "")
         if "script" not in outcome.parts:

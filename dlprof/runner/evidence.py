@@ -90,10 +90,8 @@ class Lost(Record):
     """``killed by SIGSEGV (Segmentation fault)``"""
     stage: Maybe[str] = None
     signal: Maybe[Annotated[str, Field(pattern=r"^SIG[A-Z0-9]{2,9}$")]] = None
-    """The signal that ended the process, such as ``SIGSEGV``."""
     exit_code: Maybe[Whole] = None
     limit_s: Maybe[Number] = None
-    """The time limit, if there was no answer within it."""
 
     def __str__(self) -> str:
         return f"{self.how} during {self.stage}"
@@ -112,7 +110,7 @@ class Evidence(Record):
     moot: Maybe[Flag] = None
     """Whether the question does not apply, so that ``unknown`` is no gap."""
     worker: Maybe[str] = None
-    """The status of the worker that was lost in this instrument, such as ``crashed``."""
+    """The status of the worker that was lost in this instrument."""
     lost: Maybe[Lost] = None
     create: Maybe[str] = None
     """Source text that made the array, if it was not the case's own."""
@@ -162,10 +160,9 @@ class Ownership(Evidence):
 
     source_alignment_bytes: Maybe[Number] = None
     source_alignments_bytes: Maybe[tuple[Number, ...]] = None
-    """The alignments in several processes that agree otherwise."""
     result_device: Maybe[str] = None
     declared_device: Maybe[str] = None
-    """The device on which the result should be, if it is elsewhere."""
+    """The device of the result by its declaration, if it is elsewhere."""
     crosses_twice: Maybe[Flag] = None
     """Whether all of the array was copied to the host and to a device; by a simulated device."""
     devices: Maybe[tuple[str, ...]] = None
@@ -273,9 +270,7 @@ class Setting(Record):
     """A setting of a framework or of the process, as text before and after the call."""
 
     name: Maybe[str] = None
-    """The name with its owner: ``default dtype of torch``."""
     code: Maybe[str] = None
-    """The expression that reads it."""
     before: Maybe[str] = None
     after: Maybe[str] = None
 
@@ -299,7 +294,6 @@ class FreshSource(Evidence):
     first_ns: Maybe[Number] = None
     second_ns: Maybe[Number] = None
     new_ns: Maybe[Number] = None
-    """The time of the first conversion of an array of the case's own size."""
 
 
 class AlignmentLook(Record):

@@ -65,10 +65,7 @@ def expand_home(path: Path) -> Path:
 
 @contextmanager
 def atomic(path: Path) -> Iterator[IO[str]]:
-    """Open a text file that replaces ``path`` only when it is complete. A link stays a link.
-
-    Raises :class:`UsageError` if the file cannot be written.
-    """
+    """Open a text file that replaces ``path`` when it is complete. Raises :class:`UsageError`."""
     try:
         is_special = path.exists() and not path.is_file() and not path.is_dir()
         # A device or a pipe is written to, and never replaced.
@@ -120,10 +117,7 @@ _runs = itertools.count()
 
 
 def default_path(command: str) -> Path:
-    """Return a new file in the user's state folder, which keeps the newest twenty sessions.
-
-    Traces have a folder of their own.
-    """
+    """Return a new file in the state folder, which keeps twenty sessions and twenty traces."""
     folder = state_folder() / "traces" if command == TRACE else state_folder()
     try:
         _make_folder(folder)

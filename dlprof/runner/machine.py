@@ -1,7 +1,4 @@
-"""The machine during a run: processor time of other programs, and memory that ran out.
-
-All from ``/proc``.
-"""
+"""The machine during a run, from ``/proc``: processor time of other programs, and lost memory."""
 
 from __future__ import annotations
 
@@ -35,10 +32,7 @@ class Meter:
         self._clock_s, self._busy_s, self._processor_s = time.monotonic(), busy_s(), processor_s()
 
     def read(self) -> tuple[float, float | None]:
-        """Return seconds, and core-seconds of other programs; None if the system does not say.
-
-        Children count as ours once they ended.
-        """
+        """Return seconds, and core-seconds of other programs; None if the system does not say."""
         wall_s, now_s = time.monotonic() - self._clock_s, busy_s()
         if now_s is None or self._busy_s is None:
             return wall_s, None

@@ -36,22 +36,16 @@ from dlprof.runner.worker_client import Workers
 
 WAITS = ("host-sync", "device-sync")
 QUEUES, MOST_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
-"""Streams that share a queue of the device wait for each other, which looks like an order. By
-default there are 8 queues, and 32 at most (CUDA C++ Programming Guide, environment variables).
-"""
+"""Streams that share a queue wait for each other, which looks like an order: 8 by default."""
 
 TUNABLES = "GLIBC_TUNABLES"
 STEADY_TUNABLES = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824"
-"""No block below 1 GiB is mapped anew for each allocation, and freed memory is kept: fresh pages
-cost a fault each (glibc manual, Memory Allocation Tunables)."""
+"""No block below 1 GiB is mapped anew: fresh pages cost a fault each (glibc manual)."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The cases of a request, in a fixed order, and the reasons for what is left out.
-
-    ``variables`` are environment variables that the frameworks need.
-    """
+    """The cases of a request, with variables for them, and reasons for what is left out."""
 
     cases: list[Case]
     variables: dict[str, str]
@@ -127,10 +121,7 @@ def plan(request: Request, catalog: Catalog) -> Plan:
 
 
 def _targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str]]:
-    """Return each pair on each wanted device, and in words what cannot be measured.
-
-    Raises the first reason, an :class:`~dlprof.errors.Unmeasured`, if nothing can.
-    """
+    """Return each pair on each wanted device, and reasons; raises the first if it has no pair."""
     found: dict[tuple[str, str, str], Target] = {}
     refused: dict[str, Unmeasured] = {}
     for producer, consumer in request.pairs:
@@ -204,19 +195,13 @@ class Measurement:
         self._end = {"complete": False, **self.file.end}
 
     def run(self) -> None:
-        """Measure all rounds, the survey and the diagnosis.
-
-        A session that is complete is left as it is. Raises :class:`Unsaved` if the file can no
-        longer be written.
-        """
+        """Measure what is missing of rounds, survey and diagnosis. Raises :class:`Unsaved`."""
         if self.file.is_complete:
             return
         with self.running() as runner:
             runner.run()
-            left_out = [*self._plan.left_out, *self._missed(runner)]
-            self._end["way_back"] = None if runner.out_of_time else self._way_back()
+            self._end["way_back"] = self._way_back()
             self.stop_with(runner, complete=True)
-            self._end["left_out"] = left_out
 
     @contextmanager
     def running(self) -> Iterator[Runner]:
@@ -272,10 +257,7 @@ class Measurement:
         }
 
     def _way_back(self) -> dict[str, str] | None:
-        """Return a view in the other direction with its order, if no path does without a wait.
-
-        Reports compare the two directions: one waits for the queue, and the other may race.
-        """
+        """Return a view in the other direction with its order, if no path does without a wait."""
         request, ok = self.request, [one for one in self.results() if one.status == "ok"]
         orders = [one.ordering for one in ok if one.ordering is not None]
         is_plain = len(request.pairs) == 1 and not (request.globs or request.probe_files)
@@ -299,16 +281,3 @@ class Measurement:
         known = ((one.case.code, one.ordering) for one in results if one.status == "ok")
         found = [{"code": code, "order": str(order.verdict)} for code, order in known if order]
         return found[0] if found else None
-
-    def _missed(self, runner: Runner) -> Iterator[str]:
-        """Yield the parts of the request that the budget left out."""
-        settings = self.request.settings
-        if settings.survey_alone or not runner.out_of_time:
-            return
-        if runner.rounds_done < settings.rounds:
-            yield f"the budget ended after {runner.rounds_done} of {settings.rounds} rounds"
-        undiagnosed, paths = runner.undiagnosed
-        if undiagnosed:
-            yield f"no diagnosis of {undiagnosed} of {paths} paths"
-        if settings.survey:
-            yield "no survey of other arrays: the budget was over"

@@ -37,7 +37,6 @@ def merge(record: dict[str, Any], answers: Answers, rounds: int, untimed: bool =
     """Merge the answers to one case, each with its round, as workers gave them.
 
     An answer that breaks the session's contract makes the result ``crashed``, with the reason.
-    Without times, the first call has none either.
     """
     try:
         return Result.model_validate(_content(record, answers, rounds, untimed))
@@ -271,10 +270,7 @@ def break_even(
     hoisted: TimeMeasure | None,
     share: Share | None,
 ) -> int | None:
-    """Return the number of iterations from which converting before the loop takes less time.
-
-    None if the interval of the conversion's ``share`` is unknown, wide, or contains zero.
-    """
+    """Return the iterations from which converting before the loop is faster; None if not known."""
     if convert is None or in_loop is None or hoisted is None:
         return None
     if share is None or share.ci95 is None or not share.is_known or share.ci95[0] <= 0:
@@ -329,10 +325,7 @@ def _saved(times: Parts, name: str, fresh: str) -> Share | None:
 
 
 def _change_ns(times: dict[str, Any]) -> float:
-    """Return the time that a change of shape adds to a step, in one process.
-
-    One turn of the loop has two changes.
-    """
+    """Return the time that a change of shape adds to a step. A turn of the loop has two."""
     steady, other, changing = (undisturbed_ns(times[name]) for name in LOOPS)
     return (changing - steady - other) / 2
 
@@ -340,8 +333,7 @@ def _change_ns(times: dict[str, Any]) -> float:
 def undisturbed_ns(timing: dict[str, Any]) -> float:
     """Return the lower quartile of one process's samples, for comparisons within the process.
 
-    Other programs only ever add time, and on a busy machine to more than half of few samples.
-    A strategy needs its own time at every step, and so in every sample.
+    Other programs add time to more than half of few samples.
     """
     samples = [round(sample, 2) for sample in timing["samples_ns"]]  # as the session holds them
     if len(samples) == 1:

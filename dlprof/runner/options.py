@@ -275,29 +275,34 @@ SHAPES = Option(
     default="1024x1024",
     metavar="AxB",
 )
-DTYPES = Option(
-    "dtypes",
-    Several(partial(axis_value, "dtype"), commas=True),
-    "float32, bfloat16, …",
-    ARRAYS,
-    default="float32",
-    metavar="NAME",
+
+
+def _axis(
+    name: str,
+    help_text: str,
+    default: str,
+    panel: str = ARRAYS,
+    join: Callable[[Iterable[str]], Any] = distinct,
+) -> Option:
+    kind = Several(partial(axis_value, name), commas=True, join=join)
+    return Option(f"{name}s", kind, help_text, panel, default, metavar="NAME")
+
+
+DTYPES = _axis("dtype", "float32, bfloat16, …", "float32")
+LAYOUTS = _axis(
+    "layout", "C, aligned, F, strided, sliced, reversed, broadcast, readonly or pinned.", "C"
 )
-LAYOUTS = Option(
-    "layouts",
-    Several(partial(axis_value, "layout"), commas=True),
-    "C, aligned, F, strided, sliced, reversed, broadcast, readonly or pinned.",
-    ARRAYS,
-    default="C",
-    metavar="NAME",
-)
-DEVICES = Option(
-    "devices",
-    Several(partial(axis_value, "device"), commas=True, join=_devices),
+DEVICES = _axis(
+    "device",
     "Where the source array is: cpu, cuda, simulated; auto is cuda if both can use it.",
-    ARRAYS,
-    default="auto",
-    metavar="NAME",
+    "auto",
+    join=_devices,
+)
+PLACEMENTS = _axis(
+    "placement",
+    "Where a loop that uses the result has the conversion: convert, in-loop, hoisted or implicit.",
+    "convert",
+    ADVANCED,
 )
 PATHS = Option(
     "paths",
@@ -306,14 +311,6 @@ PATHS = Option(
     ARRAYS,
     meaning="all",
     metavar="GLOB",
-)
-PLACEMENTS = Option(
-    "placements",
-    Several(partial(axis_value, "placement"), commas=True),
-    "Where a loop that uses the result has the conversion: convert, in-loop, hoisted or implicit.",
-    ADVANCED,
-    default="convert",
-    metavar="NAME",
 )
 SETUP = Option(
     "setup",
@@ -329,14 +326,6 @@ ROUNDS = Option(
     MEASURING,
     default=3,
     metavar="N",
-)
-BUDGET = Option(
-    "budget",
-    Number(0),
-    "Start no further round after this time.",
-    MEASURING,
-    meaning="none",
-    metavar="SECONDS",
 )
 TIMEOUT = Option(
     "timeout",
@@ -362,34 +351,27 @@ SAMPLE_MS = Option(
     default=60.0,
     metavar="MS",
 )
-QUICK = Option(
-    "quick",
-    Switch(),
-    "One process per path and short samples: no intervals.",
-    MEASURING,
-    default=False,
-)
-DIAGNOSE = Option(
+
+
+def _switch(
+    key: str, help_text: str, panel: str, default: bool = False, meaning: str = ""
+) -> Option:
+    return Option(key, Switch(), help_text, panel, default, meaning)
+
+
+QUICK = _switch("quick", "One process per path and short samples: no intervals.", MEASURING)
+DIAGNOSE = _switch(
     "diagnose",
-    Switch(),
     "Measure waiting, peak memory, lifetime and early writes too.",
     FINDINGS,
-    default=True,
-    meaning="unless --quick",
+    True,
+    "unless --quick",
 )
-TOGETHER = Option(
-    "together",
-    Switch(),
-    "Serve all pairs of a round from one process.",
-    ADVANCED,
-    default=False,
-)
-SURVEY = Option(
+TOGETHER = _switch("together", "Serve all pairs of a round from one process.", ADVANCED)
+SURVEY = _switch(
     "survey",
-    Switch(),
     "Look at each path with many small arrays: every dtype, layout and kind of shape.",
     FINDINGS,
-    default=False,
 )
 PYTHON = Option(
     "python",
@@ -421,32 +403,18 @@ FAIL_ON = Option(
     metavar="RULE",
 )
 SESSION = Option("output", Text(), "Keep the session here.", OUTPUT, short="-o", metavar="FILE")
+
+
+def _report(key: str, help_text: str) -> Option:
+    return Option(key, Text(), help_text, OUTPUT, metavar="FILE|-")
+
+
 PRINTS = "- prints it instead of the table."
-JSON = Option(
-    "json",
-    Text(),
-    f"Write the session as JSON; {PRINTS}",
-    OUTPUT,
-    metavar="FILE|-",
-)
-HTML = Option(
-    "html",
-    Text(),
-    f"Write the report as one HTML file; {PRINTS}",
-    OUTPUT,
-    metavar="FILE|-",
-)
-CSV = Option("csv", Text(), "Write a table, one row for each case.", OUTPUT, metavar="FILE|-")
-MARKDOWN = Option(
-    "markdown", Text(), "Write a summary for GitHub; - prints it.", OUTPUT, metavar="FILE|-"
-)
-JUNIT = Option(
-    "junit",
-    Text(),
-    "Write JUnit XML: one test for each case.",
-    OUTPUT,
-    metavar="FILE|-",
-)
+JSON = _report("json", f"Write the session as JSON; {PRINTS}")
+HTML = _report("html", f"Write the report as one HTML file; {PRINTS}")
+CSV = _report("csv", "Write a table, one row for each case.")
+MARKDOWN = _report("markdown", "Write a summary for GitHub; - prints it.")
+JUNIT = _report("junit", "Write JUnit XML: one test for each case.")
 EXPORT = Option(
     "export",
     Export(),
@@ -454,16 +422,10 @@ EXPORT = Option(
     OUTPUT,
     metavar="FORMAT FILE|-",
 )
-GITHUB = Option(
-    "github",
-    Switch(),
-    "Print annotations of GitHub, and add to the summary of the step.",
-    OUTPUT,
-    default=False,
+GITHUB = _switch(
+    "github", "Print annotations of GitHub, and add to the summary of the step.", OUTPUT
 )
-
-FULL = Option("full", Switch(), "Print the whole report.", OUTPUT, default=False)
-
+FULL = _switch("full", "Print the whole report.", OUTPUT)
 WIDE_LIMIT = Option(
     "wide_limit",
     Number(0, unit="percent"),
@@ -474,7 +436,7 @@ WIDE_LIMIT = Option(
 )
 
 AXES = (SHAPES, DTYPES, LAYOUTS, DEVICES, PATHS)
-HOW = (ROUNDS, BUDGET, TIMEOUT, SEED, QUICK)
+HOW = (ROUNDS, TIMEOUT, SEED, QUICK)
 INTERPRETER = (PYTHON, PROBES)
 TIMED = (*HOW, SAMPLE_MS, DIAGNOSE, *INTERPRETER)
 """Options of every verb that times conversions."""
@@ -514,8 +476,7 @@ def read(
 ) -> dict[str, Any]:
     """Read the given options, by their keys; None is not given.
 
-    If they were ``typed``, an error names them as the command line does. ``known`` are the options
-    as a verb declares them. Raises :class:`UsageError`.
+    An error names ``typed`` options as the command line does. Raises :class:`UsageError`.
     """
     return {
         key: read_value(known[key], raw, known[key].name if typed else key)
@@ -541,10 +502,7 @@ def settle(*layers: Mapping[str, Any], known: Iterable[Option] = ()) -> dict[str
 
 
 def option_key(name: str, known: Iterable[Option]) -> str:
-    """Return the key of an option by its plural or singular name.
-
-    Raises LookupError with the nearest name.
-    """
+    """Return the key of an option by its plural or singular name; raises LookupError."""
     names = {word: option.key for option in known for word in (option.singular, option.key)}
     if name in names:
         return names[name]

@@ -160,9 +160,7 @@ def choose_device(
     """Return the device of the source array, and the reason.
 
     ``auto`` is cuda if both frameworks can own arrays there and this machine has one, else cpu,
-    else the only device of the producer. An array of a producer without arrays on cuda is
-    converted from the host. Raises :class:`Unmeasured` if the chosen device cannot be
-    used here.
+    else the only device of the producer. Raises :class:`Unmeasured` if it cannot be used here.
     """
     no_cuda = catalog.interpreter.get("no_cuda")
     builds = builds_text([producer, consumer])

@@ -15,12 +15,9 @@ class Watcher:
     """Receives the progress of a run, and shows nothing."""
 
     def start(self, total: float, limit_s: float | None = None, rounds: int = 0) -> None:
-        """Expect work of ``total``, or with a limit of time as much as fits.
+        """Expect work of ``total``, or what fits. Rounds after ``rounds`` are the diagnosis."""
 
-        Rounds after the first ``rounds`` are the diagnosis.
-        """
-
-    def case(self, case: Case, round_: int, stage: str) -> None: ...
+    def case(self, case: Case, round_: int) -> None: ...
     def step(self, work: float = 1) -> None: ...
 
 
@@ -62,7 +59,7 @@ class Bar(Watcher):
         self._ends_by_time, self._rounds = limit_s is not None, rounds
         self._progress.reset(self._task, total=total if limit_s is None else round(limit_s))
 
-    def case(self, case: Case, round_: int, stage: str) -> None:  # noqa: ARG002 - of a watcher
+    def case(self, case: Case, round_: int) -> None:
         self._progress.update(self._task, description=self.phase(case, round_))
 
     def phase(self, case: Case, round_: int) -> str:

@@ -29,17 +29,14 @@ class Settings:
     ``sample_ns`` is the time of one timer for one case in one process, and ``limit_s`` the time
     limit of a case there. ``together`` serves all pairs from one worker. With ``in_turns``, another
     side takes its samples in turns with these, on the same processor. The diagnosis makes arrays of
-    up to ``largest_bytes``; without a diagnosis, ``alignment`` is still measured. ``setup`` is
-    source text that runs in each worker after that of the frameworks. ``times`` is False on a
-    simulated device, because only order and copies are real there. ``survey_alone`` measures only
-    the survey.
+    up to ``largest_bytes``; without it, ``alignment`` is still measured. ``setup`` is source text
+    that runs in each worker. ``times`` is False on a simulated device.
     """
 
     rounds: int = options.ROUNDS.default
     seed: int = options.SEED.default
     sample_ns: int = round(options.SAMPLE_MS.default * 1e6)
     limit_s: float = options.TIMEOUT.default
-    budget_s: float | None = None
     together: bool = False
     in_turns: bool = False
     diagnose: bool = options.DIAGNOSE.default
@@ -106,7 +103,6 @@ def make_request(
         seed=values["seed"],
         sample_ns=round(values["sample_ms"] * 1e6),
         limit_s=values["timeout"],
-        budget_s=values["budget"],
         together=values["together"],
         diagnose=values["diagnose"],
         placements=values["placements"],

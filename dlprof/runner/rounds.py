@@ -8,7 +8,6 @@ answers are in the round after the timed ones, and traces are in the round after
 from __future__ import annotations
 
 import operator
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
@@ -61,8 +60,7 @@ from dlprof.runner.worker_client import Outcome, Processes, WorkerClient, Worker
 MOST_LOST = 3
 """Processes of its own that a path may end or change before its other arrays are skipped."""
 TIMED, SURVEYED, DIAGNOSED = 10, 1, 40
-"""Costs of one case in a round, in the survey and in the diagnosis, for the estimate of the time
-left: 0.45 s, 0.04 s and 2 s from PyTorch to NumPy on two busy cores."""
+"""Costs of one case, for the estimate of the time left."""
 SPOILS = f"not tried: the path ended or changed {MOST_LOST} processes before"
 
 BY_PATH = operator.attrgetter("path")
@@ -72,10 +70,9 @@ Steps = Generator[Any, int | None, None]
 
 
 class Runner:
-    """Measures cases in one interpreter, and keeps every answer in the session file ``file``.
+    """Measures cases in one interpreter, if the session file lacks them. It closes the ``pool``.
 
-    Answers that the file holds already are not measured again. ``can_trace`` if CUPTI is installed.
-    The runner closes the ``pool``.
+    ``can_trace`` if CUPTI is installed.
     """
 
     def __init__(
@@ -92,9 +89,6 @@ class Runner:
         self.file = file
         self.watcher = watcher
         self.rounds_done = 0
-        self.out_of_time = False
-        self.undiagnosed = 0, 0
-        """Paths without a diagnosis when the time was over, and all paths."""
         entries = (Entry(index, case) for index, case in enumerate(cases))
         self._plain = {entry.path: entry for entry in entries if is_plainest(entry.case)}
         """Plain arrays of the survey, by path."""
@@ -104,31 +98,21 @@ class Runner:
         self._client = CaseClient(settings, file, watcher)
 
     def run(self) -> None:
-        """Measure all rounds, or as many as the budget allows, but at least one."""
+        """Measure all rounds, the survey and the diagnosis."""
         timed = [index for index, case in enumerate(self.cases) if not case.surveyed]
         surveyed = [index for index, case in enumerate(self.cases) if case.surveyed]
-        started, rounds = time.monotonic(), self.settings.rounds if timed else 0
-        paths = len(self._diagnosed)
-
-        def is_over() -> bool:
-            budget_s = self.settings.budget_s
-            return budget_s is not None and time.monotonic() - started > budget_s
-
-        total = TIMED * len(timed) * rounds + SURVEYED * len(surveyed) + DIAGNOSED * paths
+        rounds = self.settings.rounds if timed else 0
+        diagnosis = DIAGNOSED * len(self._diagnosed)
+        total = TIMED * len(timed) * rounds + SURVEYED * len(surveyed) + diagnosis
         self.watcher.start(total, rounds=rounds)
         for round_ in range(rounds):
-            if round_ and is_over():
-                break
             groups = shuffled(self._needed_groups(round_, timed), self.settings.seed, round_)
             for place, group in enumerate(groups):
                 self._import_ahead(groups, place, round_)
                 finish([self._measure(group, round_)])
             self.rounds_done = round_ + 1
-        self.out_of_time = is_over()
-        if not self.out_of_time and self.rounds_done == rounds:
-            self._look_wider(surveyed, is_over)
+        self._look_wider(surveyed)
         self.close()
-        self.undiagnosed = len(self._undiagnosed()), paths
 
     def turns(self, round_: int, order: Sequence[int], cpu: int | None) -> Round:
         """Run a round of some cases, in turns with another runner; samples are on ``cpu``.
@@ -150,10 +134,7 @@ class Runner:
         return self._undiagnosed() & indices
 
     def look_again(self, indices: set[int], instrument: str, look: int) -> None:
-        """Run one instrument again for some cases: a race shows only now and then.
-
-        ``look`` counts from 0. Each look is kept as a round of its own, after all others.
-        """
+        """Run one instrument again for some cases, in a round of its own; ``look`` is from 0."""
         for group in self._grouped(sorted(indices)):
             round_ = self.settings.rounds + 2 + look
             finish([self._look(group, round_, (instrument,))])
@@ -189,10 +170,7 @@ class Runner:
         yield from self._look(entries, look, ("lifetime",), processes=processes)
 
     def _confirm(self, group: Group, refused: Group, round_: int) -> Lane:
-        """Convert refused cases in forks, and keep those that are refused there, too.
-
-        A process of its own takes seconds to import, and is needed for times alone.
-        """
+        """Convert refused cases in forks, which need no import, and keep those refused again."""
         processes = self._forks(group)
         for entry in refused:
             worker = yield from processes.next()
@@ -221,8 +199,7 @@ class Runner:
     ) -> Generator[Any, int | None, Group]:
         """Measure cases, in a new process after each that can serve no more. Return the suspects.
 
-        The first answer of a process counts, and any answer of a path ``alone``. A path that ends
-        or changes a shared process is measured alone from then on.
+        The first answer of a process counts, and any of a path ``alone``.
         """
         waiting, suspects, losses, worker = list(entries), list[Entry](), 0, None
         is_limited = alone and entries[0].case.surveyed
@@ -253,10 +230,7 @@ class Runner:
         return suspects
 
     def _end_with(self, entry: Entry, waiting: Group, round_: int, outcome: Outcome) -> Group:
-        """Keep the outcome for all cases of a source that ends its process when it is made.
-
-        Each would end a process of its own, which takes seconds. Return the other cases.
-        """
+        """Keep the outcome for all cases whose source ends its process. Return the others."""
         array = operator.attrgetter("producer.name", "shape", "dtype", "layout", "device")
         same = [other for other in waiting if array(other.case) == array(entry.case)]
         for other in same:
@@ -278,7 +252,7 @@ class Runner:
         self._client.keep(entry, round_, outcome)
         self.watcher.step(SURVEYED if entry.case.surveyed else TIMED)
 
-    def _look_wider(self, surveyed: Sequence[int], is_over: Callable[[], bool]) -> None:
+    def _look_wider(self, surveyed: Sequence[int]) -> None:
         """Run the survey and the diagnosis. They take no times, so several workers run at once.
 
         Not on a device: there a worker tells by its queues whether a conversion waits.
@@ -295,14 +269,12 @@ class Runner:
         groups = deque(
             shuffled(self._grouped(undiagnosed), self.settings.seed, self.settings.rounds)
         )
-        finish([self._diagnose(groups, is_over, lane) for lane in range(count)])
+        finish([self._diagnose(groups, lane=lane) for lane in range(count)])
 
-    def _diagnose(self, groups: deque[Group], is_over: Callable[[], bool], lane: int = 0) -> Lane:
-        """Diagnose the cases of ``groups`` until the time ``is_over``.
-
-        Several lanes may share them: each begins with another group, and helps with the groups
-        that are left.
-        """
+    def _diagnose(
+        self, groups: deque[Group], is_over: Callable[[], bool] = lambda: False, lane: int = 0
+    ) -> Lane:
+        """Diagnose ``groups`` until time ``is_over``. Lanes share them, and begin with others."""
         round_ = self.settings.rounds
         instruments = DIAGNOSIS if self.settings.diagnose else ALIGNMENT
         while not is_over() and (group := next(filter(None, groups), None)):
@@ -328,9 +300,8 @@ class Runner:
     ) -> Generator[Any, int | None, Group]:
         """Run ``instruments`` for the waiting cases, until time is over. Return the cases begun.
 
-        They run in forks, or in the current one of ``processes``. If a worker dies after other
-        cases, its case is tried again in a new one. If it dies of its first case, that costs the
-        instrument in which it died.
+        They run in forks, or in the current one of ``processes``. A case whose worker dies after
+        others is tried again in a new one. If it was the first, the instrument is lost.
         """
         entries: Group = []
         worker = None if processes is None else processes.current
@@ -370,10 +341,9 @@ class Runner:
         }
 
     def _import_ahead(self, groups: Sequence[Group], place: int, round_: int) -> None:
-        """Let two processes import at once, unless the worker of this group has imported.
+        """Import for this group and the next at once; with one group, for the next round.
 
-        An import takes one processor, and no time is taken meanwhile. The second process is
-        for the next group. With one group, it is for the forks, then for the next round.
+        The first round of one group imports for the forks instead.
         """
         self._pool.wait(self.settings.limit_s)
         group, second = groups[place], groups[place + 1 : place + 2]
@@ -392,7 +362,7 @@ class Runner:
         self._pool.wait(self.settings.limit_s)
 
     def _load(self, group: Group, round_: int) -> None:
-        self.watcher.case(group[0].case, round_, "import")
+        self.watcher.case(group[0].case, round_)
         self._pool.load(self._kind(group[0]), imports_ahead(group))
 
     def _forks(self, group: Group, lane: int = 0) -> Processes:
@@ -418,10 +388,7 @@ class Runner:
 
 
 def _diagnosed(cases: Sequence[Case], settings: Settings) -> list[list[int]]:
-    """Return the cases of each diagnosed path. The first that works represents its path.
-
-    An array without elements shows least, so it comes last.
-    """
+    """Return the cases of each diagnosed path. The first that works counts; empty ones are last."""
     paths: dict[Any, list[int]] = {}
     for index, case in enumerate(cases):
         contiguous = case.device == "cpu" and case.layout in CONTIGUOUS
@@ -435,8 +402,7 @@ def _diagnosed(cases: Sequence[Case], settings: Settings) -> list[list[int]]:
 def take_over(whole: Outcome, outcome: Outcome, instruments: tuple[str, ...]) -> tuple[str, ...]:
     """Add a worker's answer to ``whole``. Return the instruments that have not run.
 
-    If the worker was lost, the instrument in which that happened has an answer: a process that dies
-    while it reads a result without its source proves that the result dangled.
+    The instrument that lost the worker has an answer, too.
     """
     whole.parts |= {name: part for name, part in outcome.parts.items() if name in instruments}
     whole.failures += outcome.failures

@@ -66,7 +66,7 @@ Lane = Generator[WorkerClient, Any, Any]
 def page_offset(round_: int) -> int:
     """Return where in a page the results of a round begin: a multiple of 16 bytes.
 
-    Any four rounds in a row have the four places in a line of 64 bytes: copies depend on that.
+    Four rounds in a row have the four places in a line of 64 bytes: copies depend on that.
     """
     return 16 * (round_ * 101 % 256)
 

@@ -116,8 +116,7 @@ class CaseRecord(Model):
 class ProcessSamples(Model):
     """The samples of one process in ns per call, each the mean of ``loops`` calls.
 
-    ``disturbed`` is the share of samples that other programs made at least twice as long; None if
-    unknown.
+    ``disturbed`` is the share of samples that other programs made at least twice as long.
     """
 
     round: int
@@ -128,10 +127,7 @@ class ProcessSamples(Model):
 
 
 class TimeMeasure(Model):
-    """A time per call: the median of the process medians and its interval.
-
-    ``ci95_ns`` is None for a single process. ``same_as`` names the measure that this one repeats.
-    """
+    """A time per call: the median of the process medians; no interval for a single process."""
 
     median_ns: float
     ci95_ns: tuple[float, float] | None
@@ -422,10 +418,7 @@ class Environment(Record):
 
 
 def on_one_machine(old: Environment, new: Environment) -> bool | None:
-    """Whether two environments are of one machine; None if unknown.
-
-    Containers of one machine may have several ids, but one boot.
-    """
+    """Whether two environments are of one machine, by its boot or its id; None if unknown."""
     if old.boot_id and old.boot_id == new.boot_id:
         return True
     return old.machine_id == new.machine_id if old.machine_id and new.machine_id else None

@@ -72,10 +72,7 @@ class SessionFile:
         return self.end.get("complete") is True
 
     def add(self, number: int, round_: int, answer: WorkerAnswer) -> None:
-        """Append the answer of one round; it has at least a status.
-
-        Raises :class:`Unsaved` if the disk is full.
-        """
+        """Append the answer of one round. Raises :class:`Unsaved` if the disk is full."""
         line = json_text.dump({"of": number, "round": round_, "answer": answer})
         self._append(line)
         self._answers[number].append((round_, json_text.loads(line)["answer"]))
@@ -166,10 +163,7 @@ def load(path: str | os.PathLike[str]) -> Session:
 
 
 def parse(text: str, name: str) -> Session:
-    """Read a session from ``text``; ``name`` is for messages.
-
-    The document that ``--json`` prints is accepted, too.
-    """
+    """Read a session file, or the document that ``--json`` prints; ``name`` is for messages."""
     header, answers, end = _read(text, name)
     try:
         if "results" in header:
@@ -193,10 +187,7 @@ def first_error(error: ValidationError) -> str:
 
 
 def _read(text: str, name: str) -> tuple[dict[str, Any], Answers, dict[str, Any]]:
-    """Return header, answers and end, without a torn last line.
-
-    Each round of a case has one answer, and an end has the count of all answers before it.
-    """
+    """Return header, answers and end, without a torn last line. An end counts its answers."""
     first, _, body = text.partition("\n")
     header = _content(first, name, 1)
     schema = str(header.get("schema"))

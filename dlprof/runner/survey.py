@@ -1,7 +1,6 @@
 """List the arrays of the survey: small ones, of every dtype, layout and kind of shape.
 
-Most bugs of conversions sit off the contiguous float32 path. One call shows them, so that a wide
-look at small arrays costs little next to the times of one large array.
+Most bugs of conversions sit off the contiguous float32 path, and one call shows them.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from dlprof.runner.session import CaseRecord
 SHAPE = (6, 10)
 """Two axes, so that rows and columns can be mistaken; even, for every second element."""
 PLAIN = {"cpu": "aligned", "cuda": "C"}
-"""The layout of most arrays, by device. An allocator on the host begins small arrays anywhere, and
-some imports are a view of aligned memory only."""
+"""The layout of most arrays, by device: some imports are a view of aligned memory only."""
 ONE_ELEMENT_OFF = ("int8", "float64", "complex128")
 """Dtypes of 1, 8 and 16 bytes. The array begins one element off an aligned address."""
 CROSSED = (

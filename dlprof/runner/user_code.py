@@ -60,12 +60,9 @@ def request_for(
     ``source`` is the name of their array, None if dlprof is to find it. ``arrays`` are numbers of
     arrays that one call takes, such as 1 and 8; the others are copies of the first.
 
-    The forks that recognize the conversions diagnose them later, and the worker of the first round
-    imports at the same time. There is no pool if there is a device: an import may begin to use it,
-    and no fork can then.
+    There is no pool if there is a device: an import may begin to use it, and no fork can then.
 
-    Raises :class:`UsageError` for text that makes no sense, and :class:`Unmeasured` if the setup
-    fails.
+    Raises :class:`UsageError` for text that makes no sense, :class:`Unmeasured` if the setup fails.
     """
     for statement in statements:
         check(statement, setup, source)
@@ -140,15 +137,10 @@ def object_request(
 ) -> tuple[Request, Catalog]:
     """Return the request for every way from the object of an expression to frameworks.
 
-    Raises :class:`UsageError` for text that makes no sense, and for options of the array, and
-    :class:`Unmeasured` if the expression fails.
+    Raises :class:`UsageError` for text that makes no sense, :class:`Unmeasured` if it fails.
     """
     setup = values["setup"] or ""
-    try:
-        check_setup(setup)
-        parse(expression)
-    except FaultyStatement as fault:
-        raise UsageError(str(fault)) from None
+    check(expression, setup)
     python, probe_files = values["python"], values["probes"]
     simulated = simulated_in(values["devices"])
     catalog = inspect_interpreter(python, probe_files, simulated)
@@ -198,10 +190,7 @@ COPIES = "\n{names} = tuple(__import__('copy').deepcopy({source}) for _ in range
 
 
 def _several(statement: str, setup: str, source: str, count: int) -> dict[str, Any]:
-    """Return the statement with ``count`` arrays, and the setup that makes them.
-
-    Raises :class:`UsageError` for a statement that cannot take several.
-    """
+    """Return the statement with ``count`` arrays, and its setup. Raises :class:`UsageError`."""
     if count == 1:
         return {"statement": statement, "setup": setup, "source": source}
     try:

@@ -47,8 +47,6 @@ KILL_LIMIT_S = 5.0
 DRAIN_READS = 64
 """Reads of the pipes of a dead worker: a process that it started may write forever."""
 
-OnStage = Callable[[str], None]
-
 
 @dataclass
 class Outcome:
@@ -76,20 +74,18 @@ class WorkerClient:
     """File descriptors that are readable when the worker says something."""
     has_ended = False
 
-    def ask(
-        self, request: Mapping[str, Any], limit_s: float, on_stage: OnStage | None = None
-    ) -> Outcome:
+    def ask(self, request: Mapping[str, Any], limit_s: float) -> Outcome:
         """Send a request and wait for its end."""
         self.send(request)
-        return self.wait(limit_s, on_stage)
+        return self.wait(limit_s)
 
-    def wait(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome:
+    def wait(self, limit_s: float) -> Outcome:
         """Wait for the end of the last request.
 
         Imports have a limit of their own; ``limit_s`` starts after them. A worker that died, hung
         or answered rubbish is killed, and ``alive`` is false. Every turn is given at once.
         """
-        while (outcome := self.poll(limit_s, on_stage, POLL_S)) is None:
+        while (outcome := self.poll(limit_s, POLL_S)) is None:
             if self.turn:
                 self.go()
         return outcome
@@ -98,13 +94,8 @@ class WorkerClient:
         """Send a request and do not wait. The request before it is forgotten."""
         raise NotImplementedError
 
-    def poll(
-        self, limit_s: float, on_stage: OnStage | None = None, wait_s: float = 0.0
-    ) -> Outcome | None:
-        """Return the outcome of the last request, or None if it has not ended.
-
-        If ``turn`` is set then, the worker goes on after :meth:`go` only.
-        """
+    def poll(self, limit_s: float, wait_s: float = 0.0) -> Outcome | None:
+        """Return the outcome of the last request; None while it runs or waits for :meth:`go`."""
         raise NotImplementedError
 
     def go(self, calls: int | None = None) -> None:
@@ -170,9 +161,7 @@ class Worker(WorkerClient):
         self._begin_limit(IMPORT_LIMIT_S)
         self._write({**request, "id": self._last_id})
 
-    def poll(
-        self, limit_s: float, on_stage: OnStage | None = None, wait_s: float = 0.0
-    ) -> Outcome | None:
+    def poll(self, limit_s: float, wait_s: float = 0.0) -> Outcome | None:
         has_ended = self.has_ended
         for message in self._last_messages() if has_ended else self._messages(wait_s):
             if "done" in message:
@@ -181,11 +170,8 @@ class Worker(WorkerClient):
                 return self._outcome
             is_importing = self._outcome.stage in IMPORTING
             self._record(message)
-            if "stage" in message:
-                if is_importing and self._outcome.stage not in IMPORTING:
-                    self._begin_limit(limit_s)
-                if on_stage is not None:
-                    on_stage(self._outcome.stage)
+            if is_importing and self._outcome.stage not in IMPORTING:
+                self._begin_limit(limit_s)
         if has_ended:
             return self._crash_outcome()
         if not self.turn and time.monotonic() > self._deadline:
@@ -287,10 +273,7 @@ class Worker(WorkerClient):
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads a group, and all that it started.
-
-    Its supervisor ends what has left the group (:mod:`dlprof.worker.supervisor`).
-    """
+    """End a process that leads a group; its supervisor ends what has left the group."""
     if sys.platform == "linux":
         process.terminate()
         # A process that waits for a lost driver or file server cannot be killed.

@@ -81,11 +81,8 @@ class ReplayedWorker(WorkerClient):
     def send(self, request):
         self._request = request
 
-    def poll(self, limit_s, on_stage=None, wait_s=0.0):
-        outcome = self._recording.outcome(self._request)
-        if on_stage is not None:
-            on_stage(outcome.stage)
-        return outcome
+    def poll(self, limit_s, wait_s=0.0):
+        return self._recording.outcome(self._request)
 
 
 def _answers(path):

@@ -36,8 +36,6 @@ class ScriptedWorkers:
     slow: set = field(default_factory=set)
     stopped: set = field(default_factory=set)
     most_open: int = 1
-    cost_s: float = 0.0
-    clock_s: float = 0.0
     open: int = 0
     asked: list = field(default_factory=list)
     requests: list = field(default_factory=list)
@@ -74,12 +72,12 @@ class ScriptedWorker:
         if request["do"] == "load":
             self.workers.loaded += request["cases"]
 
-    def poll(self, limit_s, on_stage=None, wait_s=0.0):
+    def poll(self, limit_s, wait_s=0.0):
         """Return the answer on the second poll if several are open, so that workers take turns."""
         if self.workers.most_open > 1 and not self.was_polled:
             self.was_polled = True
             return None
-        return self.ask(self.request, limit_s, on_stage)
+        return self.ask(self.request, limit_s)
 
     def wait(self, limit_s):
         self.workers.imported.append(len(self.request["cases"]))
@@ -91,7 +89,7 @@ class ScriptedWorker:
         self.close()
         return Outcome(status, reason, stage=stage, alive=False, output=output)
 
-    def ask(self, request, limit_s, on_stage=None):
+    def ask(self, request, limit_s):
         assert not self.dead, "a dead worker was asked"
         self.request = request
         self.workers.open += self.is_idle
@@ -105,9 +103,9 @@ class ScriptedWorker:
             self.is_idle = True
             self.workers.open -= 1
             return Outcome("ok", None)
-        return self.converted_as_asked(request, limit_s, on_stage)
+        return self.converted_as_asked(request)
 
-    def converted_as_asked(self, request, limit_s, on_stage):
+    def converted_as_asked(self, request):
         workers, name, company = self.workers, request["import"], bool(self.asked)
         if name in workers.hangs_at_import:
             self.asked.append(name)
@@ -116,8 +114,6 @@ class ScriptedWorker:
             return self.lost("crashed", "killed by SIGSEGV during start", "start")
         self.asked.append(name)
         workers.requests.append(request)
-        workers.clock_s += workers.cost_s
-        on_stage("host_time")
         is_fatal = name in workers.dies or request["dtype"] == workers.dies_of_dtype
         if is_fatal or (company and name in workers.dies_in_company):
             return self.lost("crashed", f"killed by SIGSEGV, {name}", workers.stage, "last words")

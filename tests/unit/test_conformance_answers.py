@@ -37,7 +37,7 @@ class Worker:
     def __exit__(self, *_):
         pass
 
-    def ask(self, request, limit_s, on_stage=None):
+    def ask(self, request, limit_s):
         if request.get("script"):
             return Outcome("ok", None, {"script": "text"}, stage="import")
         return self.answers.get(request["check"], conforms())
