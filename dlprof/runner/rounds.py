@@ -110,6 +110,10 @@ class Runner:
             for place, group in enumerate(groups):
                 self._import_ahead(groups, place, round_)
                 finish([self._measure(group, round_)])
+            if self.settings.diagnose:  # a run that was stopped may have kept the times alone
+                look = self.settings.rounds + 2 + round_
+                missed = {index for index in self._chosen() if self.file.needs(index, look)}
+                self.look_again(missed, "lifetime", round_)
             self.rounds_done = round_ + 1
         self._look_wider(surveyed)
         self.close()
@@ -163,10 +167,8 @@ class Runner:
 
     def _drop(self, group: Group, round_: int, processes: Processes) -> Lane:
         """Look at the lifetime of each path in this process too, after all of its times."""
-        settled = self.file.settled
-        chosen = {next((i for i in path if not settled(i)), None) for path in self._diagnosed}
+        chosen, look = self._chosen(), self.settings.rounds + 2 + round_
         entries = [entry for entry in group if entry.number in chosen]
-        look = self.settings.rounds + 2 + round_
         yield from self._look(entries, look, ("lifetime",), processes=processes)
 
     def _confirm(self, group: Group, refused: Group, round_: int) -> Lane:
@@ -328,17 +330,19 @@ class Runner:
 
     def _undiagnosed(self) -> set[int]:
         """Return the case of each path that was not refused and did not crash, if it is left."""
-        settled, needs, round_ = self.file.settled, self.file.needs, self.settings.rounds
-        chosen = (next((i for i in path if not settled(i)), None) for path in self._diagnosed)
+        needs, round_ = self.file.needs, self.settings.rounds
         return {
             index
-            for index in chosen
-            if index is not None
-            and (
-                needs(index, round_)
-                or (self.cases[index].device == "cuda" and needs(index, round_ + 1))
-            )
+            for index in self._chosen()
+            if needs(index, round_)
+            or (self.cases[index].device == "cuda" and needs(index, round_ + 1))
         }
+
+    def _chosen(self) -> set[int]:
+        """Return the first case of each path that was not refused and did not crash."""
+        settled = self.file.settled
+        chosen = (next((i for i in path if not settled(i)), None) for path in self._diagnosed)
+        return {index for index in chosen if index is not None}
 
     def _import_ahead(self, groups: Sequence[Group], place: int, round_: int) -> None:
         """Import for this group and the next at once; with one group, for the next round.

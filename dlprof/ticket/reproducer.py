@@ -36,7 +36,10 @@ from dlprof.text.source import (
 )
 from dlprof.worker.instruments.recipe import creates
 
-MODULES = ("ctypes", "gc", "locale", "multiprocessing", "os", "re", "signal", "sys", "warnings")
+MODULES = (
+    *("ctypes", "gc", "locale", "multiprocessing", "os", "random", "re", "resource", "signal"),
+    *("socket", "sys", "threading", "time", "warnings"),
+)
 IMPORTS = {
     **{module: f"import {module}" for module in MODULES},
     "Path": "from pathlib import Path",

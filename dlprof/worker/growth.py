@@ -136,7 +136,7 @@ def measure_growth(
             "conversions": calls,
             "size_bytes": size_bytes,
         }
-        if trial or is_last or (run > 1 and not has_grown(found)):
+        if trial or is_last or not has_grown(found):  # a later run could only lower the least
             break
     return found
 

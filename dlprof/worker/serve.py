@@ -53,7 +53,7 @@ from dlprof.worker.simulated import OnSimulatedDevice, compare_contents
 from dlprof.worker.subject import LoadedPath, SetupFailed, Subject
 from dlprof.worker.supervisor import FORK_ENDED
 from dlprof.worker.supervisor import fork as fork_process
-from dlprof.worker.turns import Turns, place_next_block
+from dlprof.worker.turns import Turns, has_spinning_thread, place_next_block
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
@@ -198,7 +198,8 @@ def measure_case(state: WorkerState, request: dict[str, Any], reply: Reply) -> O
     reply.stage("first call")
     state.channel.measuring = True
     simulated.misuse(path.producer, path.consumer)  # of a case before
-    looks = settings.watched(subject, reply) if "settings" in request["instruments"] else None
+    watched = partial(settings.watched, subject, reply, timed="host_time" in reply.wanted)
+    looks = watched() if "settings" in request["instruments"] else None
     listens = warned.recorded(subject, reply) if "warnings" in request["instruments"] else None
     try:
         with looks or nullcontext(), listens or nullcontext():
@@ -289,7 +290,8 @@ class Instruments:
         # Times come first: they do not use the address, which a faulty probe may get wrong.
         wanted = {*self.request["instruments"]}
         is_watched = {"settings", "host_time"} <= wanted and "turns" not in self.request
-        with settings.watched(subject, self.reply, later=True) if is_watched else nullcontext():
+        watched = settings.watched(subject, self.reply, timed=True, later=True)
+        with watched if is_watched else nullcontext():
             self._time(budget)
         if "cuda" in (spec.device, subject.result_device):
             take("device_time", lambda: self._device_time(budget))
@@ -309,15 +311,20 @@ class Instruments:
         self._diagnose()
 
     def _time(self, budget: int) -> None:
-        subject, spec, turns = self.subject, self.subject.spec, None
+        subject, spec, turns, take = self.subject, self.subject.spec, None, self.reply.take
         offset: AbstractContextManager[object] = nullcontext()
         if options := self.request.get("turns"):
             turns = Turns(self.reply.channel, self.reply.identity, **options)
             if spec.device == "cpu":  # copies of both sides begin at one offset
                 offset = place_next_block(turns.offset_bytes, spec.size_bytes)
         with offset:
-            self.reply.take("host_time", lambda: times.host_time(subject, budget, turns))
-            self.reply.take("ready_time", lambda: times.ready_time(subject, budget, turns))
+            found = {
+                "host_time": take("host_time", lambda: times.host_time(subject, budget, turns)),
+                "ready_time": take("ready_time", lambda: times.ready_time(subject, budget, turns)),
+            }
+        if not turns and has_spinning_thread():  # it takes a processor or the interpreter's lock
+            for name, timing in found.items():
+                self.reply.part(name, timing and {**timing, "disturbed": 1.0})
 
     def _device_time(self, budget: int) -> dict[str, Any]:
         if self.gpu is None:

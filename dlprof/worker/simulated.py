@@ -97,14 +97,14 @@ def misuse(*probes: Probe) -> str:
 
 
 def compare_contents(
-    name: str, gpu: Gpu | None, instrument: Callable[[], dict[str, Any]]
-) -> dict[str, Any]:
+    name: str, gpu: Gpu | None, instrument: Callable[[], dict[str, Any] | None]
+) -> dict[str, Any] | None:
     """Run an instrument that compares contents; its answer holds only if they were computed."""
     if gpu is None:
         return instrument()
     before = gpu.uncomputed_reads()
     found = instrument()
-    return found if gpu.uncomputed_reads() == before else drop_contents(name, found)
+    return drop_contents(name, found) if found and gpu.uncomputed_reads() > before else found
 
 
 def drop_contents(name: str, found: dict[str, Any]) -> dict[str, Any]:

@@ -48,6 +48,8 @@ thread's time: on a busy machine that one spins while it waits, many times as lo
 LOOK_S, MOST_LOOKS, ASLEEP = 0.001, 40, 0.2
 """Interval and number of the looks at sleeping threads, and the share of the time that they may use
 then."""
+SPIN_S = 0.2
+"""No pool spins longer after its work: 200 ms by default of Intel's OpenMP."""
 THREAD_CLOCK = 6
 """CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED of Linux."""
 PAGE_BYTES = 4096
@@ -178,8 +180,8 @@ def is_multithreaded(run: Callable[[], Any]) -> bool:
     return max(all_ - own, other_threads_ns() - other_threads) > max(NOTABLE * own, NOTABLE_NS)
 
 
-def wait_until_asleep() -> None:
-    """Wait until the other threads of this process use no processor.
+def wait_until_asleep() -> bool:
+    """Wait until the other threads of this process use no processor; whether they came to that.
 
     Threads of a pool spin after their work. libgomp's spun for 9.5 ms. Meanwhile it was the other
     process's turn, and its copies took 6 ms instead of 60 us.
@@ -187,8 +189,17 @@ def wait_until_asleep() -> None:
     for _ in range(MOST_LOOKS):
         before = other_threads_ns()
         time.sleep(LOOK_S)
-        if other_threads_ns() - before < ASLEEP * LOOK_S * 1e9:
-            return
+        if other_threads_ns() - before < ASLEEP * LOOK_S * 1e9 and not _is_any_running():
+            return True
+    return False
+
+
+def has_spinning_thread() -> bool:
+    """Whether another thread of this process runs while nothing is called."""
+    if wait_until_asleep():
+        return False
+    time.sleep(SPIN_S)
+    return not wait_until_asleep()
 
 
 def other_threads_ns() -> int:
@@ -197,16 +208,25 @@ def other_threads_ns() -> int:
     The process's clock lags: Linux adds the time of a thread on another processor at a tick, every
     4 ms. The clock of the thread is up to date; its number follows pthread_getcpuclockid(3).
     """
-    try:
-        numbers = [int(task.name) for task in Path("/proc/self/task").iterdir()]
-    except OSError:
-        return time.process_time_ns() - time.thread_time_ns()
-    own, found = threading.get_native_id(), 0
-    for number in numbers:
-        if number != own:
-            with suppress(OSError):  # the thread may have ended
-                found += time.clock_gettime_ns(~number << 3 | THREAD_CLOCK)
+    found = 0
+    for thread in _other_threads():
+        with suppress(OSError):  # the thread may have ended
+            found += time.clock_gettime_ns(~int(thread.name) << 3 | THREAD_CLOCK)
     return found
+
+
+def _other_threads() -> list[Path]:
+    own = str(threading.get_native_id())
+    return [thread for thread in Path("/proc/self/task").iterdir() if thread.name != own]
+
+
+def _is_any_running() -> bool:
+    """Whether another thread runs, or waits for a processor (proc(5), ``/proc/[pid]/stat``)."""
+    for thread in _other_threads():
+        with suppress(OSError):
+            if (thread / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "R":
+                return True
+    return False
 
 
 @contextmanager

@@ -65,8 +65,15 @@ def test_a_script_without_dlprof_shows_the_fault_and_a_copy_lacks_it(session, na
     check_script(session, name, rule)
 
 
-def test_a_setting_that_a_later_call_changes_is_found_and_shown(session):
-    check_script(session, "mask_later", "DLP025")
+@pytest.mark.parametrize("name", ["mask_later", "spin_later"])
+def test_a_setting_that_a_later_call_changes_is_found_and_shown(session, name):
+    check_script(session, name, "DLP025")
+
+
+def test_times_beside_a_thread_that_runs_for_good_are_not_certain(session):
+    times = {one.case.import_: one.host_time.processes for one in session.results}
+    assert [process.disturbed for process in times["spin_later"]] == [1.0]
+    assert 1.0 not in [process.disturbed for process in times["share_copy"]]
 
 
 def check_script(session, name, rule):

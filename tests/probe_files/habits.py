@@ -94,6 +94,19 @@ def mask_later(source):
     return source.copy()
 
 
+def spin():
+    while True:
+        pass
+
+
+def spin_later(source):
+    """A copy; the tenth call starts a thread that runs for good."""
+    calls.append(1)
+    if len(calls) == 10:
+        threading.Thread(target=spin, daemon=True).start()
+    return source.copy()
+
+
 def four_buffers(source):
     """Four buffers in rotation, even if the first is still in use."""
     alike = [one for one in ring if (one.shape, one.dtype) == (source.shape, source.dtype)]
@@ -140,6 +153,7 @@ VIEWS = ("view", "defer", "take_along", "release_there")
 COPIES = (
     "copy",
     "mask_later",
+    "spin_later",
     "share_copy",
     "main_thread_only",
     "four_buffers",

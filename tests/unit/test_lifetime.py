@@ -18,6 +18,7 @@ from dlprof.probes.torch import Torch
 from dlprof.worker import growth
 from dlprof.worker.instruments import lifetime
 from dlprof.worker.instruments.lifetime import SIZE_BYTES
+from dlprof.worker.subject import OneArray
 
 
 @pytest.fixture(autouse=True)
@@ -186,6 +187,15 @@ def test_a_brief_look_drops_and_repeats_nothing():
         subject_of("take({x})", take=without_owner), None, Silent(), is_brief=True
     )
     assert dangling["verdict"] == "dangling"
+
+
+def test_a_brief_look_is_left_out_if_a_users_setup_takes_long(monkeypatch):
+    class Own(OneArray, Pooled):
+        array_name = created = "x"
+
+    slow = subject_of("take({x})", producer=Own(), take=lambda array: array)
+    monkeypatch.setattr(lifetime, "BRIEF_S", 0.0)
+    assert lifetime.measure(slow, None, Silent(), is_brief=True) is None
 
 
 class Late(numpy.ndarray):

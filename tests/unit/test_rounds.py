@@ -276,6 +276,14 @@ def test_each_timed_process_looks_at_lifetimes_briefly_after_all_of_its_times(wo
     assert [len(asked) for asked in workers.asked if len(asked) > 2] == [4] * 3  # the timed ones
 
 
+def test_a_resumed_run_looks_at_the_lifetimes_of_rounds_that_have_their_times(workers, file):
+    for round_ in (0, 1):
+        file.add(0, round_, make_answer())
+    run(cases_of(1), file, rounds=2, diagnose=True)
+    brief = [tuple(one["instruments"]) for one in workers.requests if one["brief"]]
+    assert brief == [("lifetime",)] * 2
+
+
 @pytest.mark.parametrize(
     ("shapes", "refused", "diagnosed"),
     [([(2,), (3,)], [], (2,)), ([(0,), (3,)], [], (3,)), ([(2,), (3,)], [0], (3,))],

@@ -5,6 +5,7 @@ import random
 import signal
 import socket
 import sys
+import threading
 
 import numpy
 import pytest
@@ -28,12 +29,12 @@ class Heard:
         self.found = value
 
 
-def looked(call, probe=WithSettings):
+def looked(call, probe=WithSettings, *, timed=False):
     """Return the instrument's answer for ``call`` as a conversion."""
     import_ = Import("any", (Protocol.DLPACK,), "call({x})")
     subject = make_subject(import_=import_, producer=probe(), consumer=probe(), call=call)
     heard = Heard()
-    with settings.watched(subject, heard):
+    with settings.watched(subject, heard, timed=timed):
         subject.convert()
     return heard.found
 
@@ -99,6 +100,22 @@ def test_a_setting_of_the_process_is_seen(name, change):
     (one,) = looked(change)["evidence"]["changed"]
     assert one["name"] == f"{name} of the process"
     assert one["before"] != one["after"]
+
+
+def test_a_thread_that_runs_on_after_the_call_is_seen():
+    ends = threading.Event()
+
+    def spin():
+        while not ends.is_set():
+            pass
+
+    try:
+        found = looked(lambda _: threading.Thread(target=spin).start(), timed=True)
+    finally:
+        ends.set()
+    (one,) = found["evidence"]["changed"]
+    assert one["name"] == "state of the threads between calls"
+    assert (one["before"], one["after"]) == ("asleep", "running")
 
 
 def test_a_setting_of_numpy_is_seen():

@@ -8,7 +8,8 @@ thread, and by the consumer's own hand: the other and their source must keep the
 Then the conversion is repeated and its results dropped (:mod:`dlprof.worker.growth`), with one
 source and with a new one for each call: a framework may keep something of each array.
 
-A brief look drops at one size and repeats nothing: each process of a run takes one.
+A brief look drops at one size and repeats nothing: each process of a run takes one, unless a user's
+own setup takes long to make an array.
 
 Verdicts: ``safe``, ``dangling``, ``retained``, ``unknown``.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import timeit
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -47,6 +49,8 @@ from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import Subject
 
+BRIEF_S = 0.02
+"""A brief look makes 14 arrays or more."""
 CHURN = 4
 """At least this many arrays and blocks of the source's size are made after it was dropped."""
 MOST_CHURN, MOST_CHURN_BYTES = 64, 16 << 20
@@ -80,9 +84,11 @@ UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
 def measure(
     subject: Subject, gpu: Gpu | None, reply: Reply, *, is_brief: bool = False
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     subject.check_own()
     trial = subject.of_bytes(SIZE_BYTES)
+    if is_brief and trial.is_one_array and _seconds(trial.make_another) > BRIEF_S:
+        return None
     size = trial.spec.size_bytes
     if size > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
@@ -96,6 +102,10 @@ def measure(
         is_known = evidence["changed_after_drop"] is not None
         return verdict("safe", evidence) if is_known else verdict("unknown", evidence, NO_ARRAY)
     return _repetition(subject, trial, gpu, reply, evidence)
+
+
+def _seconds(call: Callable[[], Any]) -> float:
+    return min(timeit.repeat(call, number=1, repeat=2))
 
 
 def _ways(subject: Subject, trial: Subject) -> Iterator[tuple[Subject, dict[str, str]]]:

@@ -25,6 +25,7 @@ from dlprof.worker.channel import Reply
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import Subject
+from dlprof.worker.turns import has_spinning_thread
 
 PROCESS_SETTINGS = {
     "locale": "locale.setlocale(locale.LC_ALL)",
@@ -45,6 +46,12 @@ PROCESS_SETTINGS = {
     "hooks": "(sys.excepthook, sys.displayhook, sys.unraisablehook, threading.excepthook)",
 }
 """By name: an expression of Python's standard library."""
+SPINS = (
+    "('asleep', 'running')[time.sleep(0.2) or"
+    " -time.process_time() + (time.sleep(0.1) or time.process_time()) > 0.01]"
+)
+BETWEEN_CALLS = "state of the threads between calls", SPINS
+"""The code for scripts. Here a look is short if all threads are asleep."""
 IMPORTS = "import gc, locale, os, random, resource, signal, socket, sys, threading"
 NUMPY = NumPy()
 """Most libraries convert with its help, and share its settings."""
@@ -56,23 +63,30 @@ Reading = dict[tuple[str, str], "str | Refusal"]
 
 
 @contextmanager
-def watched(subject: Subject, reply: Reply, *, later: bool = False) -> Iterator[None]:
-    """Send what is changed inside, also by an error. Of ``later`` calls send a change only."""
+def watched(
+    subject: Subject, reply: Reply, *, timed: bool = False, later: bool = False
+) -> Iterator[None]:
+    """Send what is changed inside, also by an error. Of ``later`` calls send a change only.
+
+    A ``timed`` case also looks at the threads of the process.
+    """
     numpy = (NUMPY,) if "numpy" in sys.modules else ()
     owners = tuple(dict.fromkeys((subject.producer, subject.consumer, *numpy, None)))
-    before = _read(owners)
+    before = _read(owners, timed=timed)
     try:
         yield
     finally:
-        changed = list(_changed(before, _read(owners)))
+        changed = list(_changed(before, _read(owners, timed=timed)))
         found = verdict("changed", {"changed": changed}) if changed else verdict("kept", {})
         if changed or not later:
             reply.part("settings", found)
 
 
-def _read(owners: Iterable[Probe | None]) -> Reading:
+def _read(owners: Iterable[Probe | None], *, timed: bool) -> Reading:
     """Read the settings of these frameworks, and of the process for None."""
     readers = {key: read for probe in owners for key, read in _readers(probe).items()}
+    if timed:
+        readers[BETWEEN_CALLS] = lambda: "running" if has_spinning_thread() else "asleep"
     # A probe's text may end the process.
     return {key: attempt(read, BaseException) for key, read in readers.items()}
 
