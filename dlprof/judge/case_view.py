@@ -314,8 +314,6 @@ class CaseView:
     def recasts(self) -> bool:
         """Whether a user's own statement makes another dtype or shape, as ``x.T`` does."""
         kinds = {*self.changed.kinds}
-        if "shape" not in kinds and "dtype" in kinds:
-            kinds.discard("values")  # the new dtype may not hold them
         return self.result.case.is_statement and bool(kinds) and kinds <= {"dtype", "shape"}
 
     @property

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 ARRAY = "x"
 """The source's name in the measured code."""
@@ -242,23 +242,31 @@ def cuts(text: str, source: str) -> Iterator[Cut]:
             yield Cut(_template(inner, uses), _template(tree, [inner]))
 
 
-def steps(text: str) -> list[str]:
-    """Return the array and the parts of the expression around it, innermost first.
+class Step(NamedTuple):
+    """The array, or a part of the expression around it."""
+
+    text: str
+    is_own: bool
+    """Whether only operators and methods of the array make it."""
+
+
+def steps(text: str) -> list[Step]:
+    """Return the steps from the array to the whole expression.
 
     Empty if the expression uses the array more than once.
     """
     tree = parse(text)
     uses = list(_uses(tree, ARRAY))
-    return [ARRAY, *map(ast.unparse, _around(tree, uses[0]))] if len(uses) == 1 else []
-
-
-def asks_for_dtype(text: str) -> bool:
-    """Whether the expression has a keyword ``dtype`` or a method ``astype``."""
-    return any(
-        (isinstance(node, ast.keyword) and node.arg == "dtype")
-        or (isinstance(node, ast.Attribute) and node.attr == "astype")
-        for node in ast.walk(parse(text))
-    )
+    if len(uses) != 1:
+        return []
+    found: list[Step] = [Step(ARRAY, True)]
+    inner: ast.expr = uses[0]
+    for node in (*_around(tree, inner), tree):
+        is_operator = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare))
+        is_member = inner in (getattr(node, "value", None), getattr(node, "func", None))
+        found.append(Step(ast.unparse(node), found[-1].is_own and (is_operator or is_member)))
+        inner = node
+    return found
 
 
 def others(count: int) -> str:

@@ -76,16 +76,15 @@ def session_document(
     title, scope = _title(session, arrays, bool(inference))
     screen = _screen(session, arrays)
     answers = (*_queue_answer(session, arrays), *screen.answers, *steps.answers(inference))
+    results = [path.case.result for array in arrays for path in array.paths]
     return Document(
         title=title,
         scope=scope,
         context=_versions(session),
-        notices=tuple(
-            _notices(session, [path.case.result for array in arrays for path in array.paths])
-        ),
+        notices=tuple(_notices(session, results)),
         answers=answers,
         tables=screen.tables,
-        marks=(*screen.marks, *filter(None, [survey.summary(session)])),
+        marks=(*screen.marks, *filter(None, [_coverage(results), survey.summary(session)])),
         problems=problems,
         chart=paths_chart(arrays),
         sections=tuple(_sections(session, arrays, inference)),
@@ -165,6 +164,15 @@ def _notices(header: Header, results: Sequence[Result]) -> Iterator[str]:
         yield "One process per path: no slow path or avoidable copy is reported."
     if results and not any(diagnosed):
         yield "Not diagnosed: races, lifetime and late reads were not checked."
+
+
+def _coverage(results: Sequence[Result]) -> str:
+    """Return what all processes looked at, and what one did; empty for a single process."""
+    processes = max((len(result.rounds) for result in results), default=0)
+    if processes < 2 or not any(result.lifetime for result in results):  # noqa: PLR2004
+        return ""
+    checked = f"{processes} processes checked values and lifetime"
+    return f"{checked}, 1 checked waits, races and late reads."
 
 
 def _is_one_pair(arrays: Sequence[Array]) -> bool:

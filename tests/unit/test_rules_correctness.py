@@ -37,7 +37,8 @@ def test_a_wrong_result_is_an_error_that_names_the_change(changed, words):
 @pytest.mark.parametrize(
     ("changed", "severity"),
     [
-        ({"dtype": ["float64", "float32"], "values": VALUES}, "info"),
+        ({"dtype": ["float64", "float32"]}, "info"),
+        ({"dtype": ["float64", "float32"], "values": VALUES}, "error"),
         ({"shape": [[4, 5], [5, 4]]}, "info"),
         ({"dtype": ["int8", "int16"], "shape": [[4], [2]]}, "info"),
         ({"values": VALUES}, "error"),

@@ -190,6 +190,13 @@ def test_the_answer_states_its_conditions():
     assert any(mark.startswith("*") for mark in found.marks)
 
 
+@pytest.mark.parametrize(("rounds", "is_said"), [([0], False), ([0, 1, 2], True)])
+def test_what_one_of_several_processes_looked_at_is_not_said_of_all(rounds, is_said):
+    found = document(view(rounds=rounds, lifetime=verdict("safe")))
+    coverage = "3 processes checked values and lifetime, 1 checked waits, races and late reads."
+    assert (coverage in found.marks) is is_said
+
+
 def test_without_a_diagnosis_nothing_is_called_safe():
     found = document(path("view(x)"), path("other(x)", 9 * US))
     assert "fastest correct view" in answers(found)

@@ -43,12 +43,24 @@ def stated(statement):
         "torch.from_numpy({x}[0])",
         "torch.from_numpy({x}.T).reshape(-1)",
         "torch.from_numpy({x} * 2)",
-        "torch.tensor({x}, dtype=torch.float64)",
+        "torch.from_numpy(2 * {x})",
         "torch.from_numpy({x}.astype('int16'))",
     ],
 )
 def test_a_statement_is_not_accused_of_what_it_computes(statement):
     assert stated(statement)["verdict"] == "ok"
+
+
+@pytest.mark.parametrize("statement", ["{x}.astype('f2')", "numpy.array({x}, dtype='f2')"])
+def test_a_statement_that_makes_another_dtype_changes_nothing_else(statement):
+    found = measured(statement, producer=Own())["evidence"]["changed"]
+    assert found == {"dtype": ["float32", "float16"]}
+
+
+@pytest.mark.parametrize("statement", ["2 * {x}", "{x}.clip(0, 1)", "{x}[::-1]"])
+def test_the_arrays_own_operators_and_methods_may_compute(statement):
+    with pytest.raises(Unsupported, match="may compute"):
+        measured(statement, producer=Own())
 
 
 def test_an_inner_function_that_makes_wrong_values_is_seen():

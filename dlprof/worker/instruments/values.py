@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from dlprof.probes.base import BITS, CONTIGUOUS, ROOTS, ArraySpec, Probe, Unsupported
 from dlprof.probes.generic import UNKNOWN, is_array
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
-from dlprof.protocol.statement import ARRAY, asks_for_dtype, steps
+from dlprof.protocol.statement import ARRAY, steps
 from dlprof.worker import memory
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
@@ -85,19 +85,23 @@ def _compare(subject: Subject, source: Any, result: Any, dtypes: Sequence[str]) 
         _lengths(subject.producer, source, spec.shape),
         _lengths(subject.consumer, result, spec.shape),
     ]
-    is_cast = is_own and dtypes[0] != dtypes[1] and asks_for_dtype(subject.code)
-    if is_cast and dtypes[1] in BITS:
-        raise Unsupported("the values of another dtype, which NumPy lacks, are not compared")
-    pairs = {"shape": shapes, **({} if is_cast else {"dtype": dtypes})}
+    is_cast = is_own and dtypes[0] != dtypes[1]
+    pairs = {"shape": shapes, "dtype": dtypes}
     changed: dict[str, Any] = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-    if "shape" not in changed:
+    if "shape" not in changed and not (is_cast and dtypes[1] in BITS):  # NumPy lacks it
         changed.update(_difference(subject, source, result, changed.get("dtype"), is_cast))
         if changed.keys() == {"values"}:
             time.sleep(FINISHED_S)
             if not _difference(subject, source, result, None, is_cast):
                 changed = {"unfinished": changed["values"]}
-    if changed and is_own and not steps(subject.code):
+    parts = steps(subject.code) if changed and is_own else ()
+    if changed and is_own and not parts:
         raise Unsupported("the statement uses its array more than once: it may compute")
+    is_at_home = _library(source) == _library(result)
+    if parts and parts[-1].is_own and is_at_home and "values" in changed:
+        del changed["values"]
+        if not changed:
+            raise Unsupported("an operator or a method of the array may compute")
     return changed
 
 
@@ -108,17 +112,15 @@ def _converted(subject: Subject, result: Any) -> tuple[Any, Any, str]:
     result's library. A function may make a wrong array. The third is the text of a read-only NumPy
     array in between, if any.
     """
-    source, read_only, part = subject.source, "", ARRAY
+    source, read_only = subject.source, ""
     owner, other = _library(source), _library(result)
-    for text in steps(subject.code) if subject.is_one_array else ():
-        if text.startswith(part) and text[len(part) :][:1] in " .[(":
-            part = text
+    for text, is_own in steps(subject.code)[:-1] if subject.is_one_array else ():
         array = attempt(compile_call(text, subject.namespace), BaseException)
         if isinstance(array, Refusal) or not is_array(array):
             continue
         if _library(array) == other != owner:
             return source, array, read_only
-        if _library(array) == owner and text == part:
+        if _library(array) == owner and is_own:
             source = array
         flags = getattr(array, "flags", None)
         if text != ARRAY and getattr(flags, "writeable", True) is False:
