@@ -28,7 +28,7 @@ KINDS = (
 """The arrays of the checks: layouts, flags and dtypes of a probe, and other shapes."""
 SHAPE = (2, 4)
 SHAPES = {"scalar": (), "empty": (0, 3), "cube": (2, 3, 4), "large": (256, 1024)}
-CALL = re.compile(r"([\w.]+)\(\{x\}\)")
+CALL = re.compile(r"([\w.]+)\(\{x\}(, \w+=-?\d+)?\)")
 TEXT = """\
 {setup}
 
@@ -96,7 +96,7 @@ def binding(probe: Probe, device: str = "cpu") -> Binding:
     if missing := {"values", "shape", "dtype"} - set(idioms):
         raise Unsupported(f"its probe has no idiom {', '.join(sorted(missing))}")
     function, takes_objects = importer(probe)
-    exports = [way for way in probe.exports if device in way.devices]
+    exports = [way for way in probe.exports if device in (way.devices or probe.devices)]
     capsules = [way.code for way in exports if way.protocol is Protocol.DLPACK_CAPSULE]
     gives_objects = any(way.protocol is Protocol.DLPACK and way.code == "{x}" for way in exports)
     if function is None and not capsules and not gives_objects:
@@ -128,10 +128,10 @@ def binding(probe: Probe, device: str = "cpu") -> Binding:
 def importer(probe: Probe) -> tuple[str | None, bool]:
     """Return the function that takes arrays in, or None, and whether it takes objects."""
     for protocol in (Protocol.DLPACK, Protocol.DLPACK_CAPSULE):
-        for way in probe.imports:
-            found = CALL.fullmatch(way.code)
-            if found and protocol in way.protocols and way.returns_array:
-                return found[1], protocol is Protocol.DLPACK
+        for way in (way for way in probe.imports if way.returns_array):
+            if (found := CALL.fullmatch(way.code)) and protocol in way.protocols:
+                call = f"(lambda x, **keywords: {found[1]}(x{found[2]}, **keywords))"
+                return call if found[2] else found[1], protocol is Protocol.DLPACK
     return None, False
 
 

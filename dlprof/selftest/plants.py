@@ -37,7 +37,7 @@ class Plant:
     info. The other ways are innocent and use the protocol ``native``. On ``cuda``, producer and
     consumer can be put on ``any`` stream, or both stay on the ``default`` stream, or the consumer's
     stream is ``private``. A ``surveyed`` fault shows at small arrays only. The arrays of an
-    ``immutable`` consumer cannot be written.
+    ``immutable`` consumer cannot be written. A ``source`` is a producer on the host.
     """
 
     name: str
@@ -54,7 +54,6 @@ class Plant:
     surveyed: bool = False
     immutable: bool = False
     source: str = ""
-    """A producer on the host, for a consumer on ``cuda``."""
 
     @property
     def source_device(self) -> str:
@@ -308,8 +307,9 @@ def consumer(plant: Plant) -> Probe:
     members = {"name": plant.consumer, "immutable": plant.immutable, "stream": plant.stream}
     members |= {"reads_late": plant.rule == "DLP030"}
     probe: Synthetic = type(f"Synthetic_{plant.consumer}", (kind,), members)()
-    options = ", non_blocking=True" if plant.source else ""
-    code = "host.{way}({{x}})" if on_host else f"device.{{way}}({{{{x}}}}, consumer{options})"
+    code = "host.{way}({{x}})" if on_host else "device.{way}({{x}}, consumer)"
+    if plant.source:  # its cases may run in forks, so no setup may use the device
+        code = f"device.{{way}}({{{{x}}}}, {probe.own}, non_blocking=True)"
     type(probe).imports = tuple(
         Import(
             way,
@@ -318,7 +318,7 @@ def consumer(plant: Plant) -> Probe:
             (plant.source_device,),
             promise=plant.promise if index == 0 else None,
             producers=(plant.producer,),
-            setup="" if on_host else f"consumer = {probe.own}",
+            setup="" if on_host or plant.source else f"consumer = {probe.own}",
         )
         for index, way in enumerate(plant.ways)
     )

@@ -14,11 +14,11 @@ from dlprof.ticket.reproducer import reproducer
 
 
 def installed(*names):
-    return [name for name in names if importlib.util.find_spec(name) is not None]
+    return [name for name in names if importlib.util.find_spec(name.partition(".")[0])]
 
 
 FRAMEWORKS = installed("numpy", "torch", "tensorflow", "jax", "onnxruntime", "numba", "mxnet")
-NEWER = installed("warp", "mlx", "pyarrow", "polars")
+NEWER = installed("warp", "mlx", "pyarrow", "polars", "tvm_ffi", "cuda.core")
 HOST_MEMORY = [
     "bytes",
     "bytearray",

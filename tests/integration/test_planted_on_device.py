@@ -16,7 +16,7 @@ from dlprof.runner.worker_client import child_environment
 from dlprof.simulated.environment import variables
 from dlprof.ticket.reproducer import reproducer
 
-ALWAYS = ("view", "private-stream", "sync", "race", "bounce", "leak", "to-host", "reuse")
+ALWAYS = ("view", "private-stream", "sync", "race", "bounce", "leak", "to-host", "reuse", "upload")
 TRIES, CANNOT_TELL = 5, 2
 CHOSEN = [plant for plant in SIMULATED_PLANTS if plant.name in ALWAYS]
 

@@ -10,6 +10,8 @@ import pytest
 from dlprof.conformance import CHECKS, consumer
 from dlprof.conformance.check import answer
 from dlprof.conformance.script import binding, script
+from dlprof.probes.cuda_core import CudaCore
+from dlprof.probes.numpy import NumPy
 from dlprof.worker.conformance import loaded
 
 PLAIN = Path(__file__).parents[1] / "probe_files" / "plain.py"
@@ -108,3 +110,13 @@ def test_a_script_agrees_with_its_check(name, kind, plain, verdict, monkeypatch)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(namespace))
         text = script(CHECKS[name], bound).replace("PATIENCE_S = 2.0", "PATIENCE_S = 0.0")
         assert ends(text, namespace).lower() == found
+
+
+def test_an_import_that_needs_a_number_is_checked_too():
+    members = binding(CudaCore()).members
+    assert "from_dlpack(x, stream_ptr=-1, **keywords)" in members["from_dlpack"]
+
+
+def test_an_export_without_devices_of_its_own_is_one_of_its_frameworks_devices():
+    assert "export" in binding(NumPy()).members
+    assert "export" not in binding(NumPy(), "cuda").members
