@@ -75,7 +75,7 @@ def request_for(
     can_fork = bool(catalog.interpreter.get("no_cuda"))
     imports = [{"statements": leading_imports(setup)}] if can_fork else []
     with closing(Workers(python, variables | catalog.variables)) as pool:
-        if imports and processors() > 1:
+        for _ in range(min(values["rounds"], processors() - 1) if imports else 0):
             pool.load((), imports)
         typed = [
             {"statement": statement, "setup": setup, "source": source} for statement in statements
