@@ -233,7 +233,8 @@ def _symptom(case: CaseView) -> str:
 
     Values that a narrower dtype cannot hold are the dtype's fault.
     """
-    kinds = [kind for kind in (*SIDE_EFFECTS, "shape") if kind in case.changed.kinds]
+    worst = (*SIDE_EFFECTS, *(["shape"] if "values" not in case.changed.kinds else []))
+    kinds = [str(kind) for kind in worst if kind in case.changed.kinds]
     if kinds or not case.is_wrong:  # also a shape that the user's own statement makes
         return (*kinds, "")[0]
     return "" if "dtype" in case.changed.kinds else "values"
@@ -264,7 +265,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
         if kind in SIDE_EFFECTS:
             verb, does = SIDE_EFFECTS[kind].verb, ""
             numbers = _count_text(getattr(changed, kind))
-        elif changed.shape:
+        elif kind == "shape" and changed.shape:
             before, after = map(shape_text, changed.shape)
             does, numbers = "a result of another shape", f"shape {after} instead of {before}"
         yield finding(

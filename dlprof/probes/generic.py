@@ -88,8 +88,20 @@ def metadata(thing: Any) -> Metadata:
 def as_numpy(thing: Any) -> Any:
     """Return the values as a ``numpy.ndarray``: of the buffer protocol, else by ``__array__``.
 
-    Raises :class:`Unsupported` for an object without either, and what the object raises.
+    Raises :class:`Unsupported` for an object without either, and what the object raises. An array
+    of arrays is one array: the bytes of objects are addresses, which differ at each look.
     """
+    import numpy
+
+    found = _as_numpy(thing)
+    if found.dtype.hasobject:
+        found = numpy.stack([numpy.asarray(item) for item in found.reshape(-1)])
+    if found.dtype.hasobject:
+        raise Unsupported(f"dlprof cannot read the objects of a {type(thing).__name__}")
+    return found
+
+
+def _as_numpy(thing: Any) -> Any:
     import numpy
 
     view = _answer(lambda: memoryview(thing))

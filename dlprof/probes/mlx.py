@@ -74,7 +74,10 @@ class MLX(HostArrays):
         return f"{text}\nmx.eval(x)"
 
     def pointer(self, array: Any) -> int | None:
-        found = capsule.read(array.__dlpack__())
+        try:
+            found = capsule.read(array.__dlpack__())
+        except TypeError:  # MLX 0.30 gives out no bfloat16
+            return None
         return found.address or None if found and array.size else None
 
     def to_numpy(self, array: Any) -> Any:

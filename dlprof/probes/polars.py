@@ -52,8 +52,9 @@ class Polars(HostArrays):
         return f"{NumPy().create(spec)}\nx = polars.Series(x)"
 
     def pointer(self, array: Any) -> int | None:
-        # A series of booleans has one bit for each, which NumPy cannot view.
-        return None if self.dtype(array) == "bool" else super().pointer(array)
+        # NumPy cannot view booleans of one bit each, and a look at chunks would join them.
+        is_plain = self.dtype(array) != "bool" and array.n_chunks() == 1
+        return super().pointer(array) if is_plain else None
 
     def host_array(self, array: Any) -> Any:
         return array.to_numpy()

@@ -95,7 +95,7 @@ class Warp(HostArrays):
                 raise Unsupported(f"NumPy, whose memory has layout {spec.layout}, has no bfloat16")
             text = f"{bfloat16_bits(spec)}.reshape({spec.shape})"
             return f"x = warp.array({text}, dtype=warp.bfloat16, device='cpu')"
-        if spec.layout == "C":
+        if spec.layout == "C" or not spec.elements:
             text = f"{values(spec.elements, spec)}.reshape({spec.shape})"
             return f"x = warp.array({text}, device='cpu')"
         # Warp slices forwards only, so its arrays of all other layouts are on memory of NumPy.

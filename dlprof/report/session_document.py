@@ -241,12 +241,20 @@ def _sentence(path: JudgedPath) -> Answer:
     moved = f" from {' to '.join(devices)}" if devices else ""
     size = size_text(path.case.size_bytes)
     copied = {"view": "nothing copied", "copy": f"{size} copied{moved}"}
+    fresh = path.case.result.fresh_source
+    first_ns = fresh.evidence.first_ns if fresh is not None and path.case.is_cached else None
+    if first_ns is not None:
+        first = f"the first for {path.case.result.case.source} takes {plain_time(first_ns)}"
+        copied["view"] = f"nothing copied by later calls, {first}"
     amount = " ".join(filter(None, (copied.get(path.result, ""), path.case.recast_text)))
     is_split = path.is_timed and path.case.result.case.arrays > 1
     each = f"{path_table.each_text(path)} per array" if is_split else ""
     parts = (path.brief_time, each, amount, path.unknown_reason)
     details = ", ".join(filter(None, parts)).rstrip(".")
-    claim = f"{path.code} {WORDS.get(path.result, 'may be a view or a copy')}"
+    word, writable = WORDS.get(path.result, "may be a view or a copy"), path.case.writable
+    if path.result in copied and writable.result is False and not writable.immutable:
+        word = f"is a read-only {path.result}"
+    claim = f"{path.code} {word}"
     sentence = f"{claim}: {details}." if details else f"{claim}."
     condition = path_table.condition(path)
     return Answer(f"{sentence} {condition[:1].upper()}{condition[1:]}." if condition else sentence)

@@ -163,7 +163,7 @@ def _status(answers: Answers, rounds: int) -> tuple[str, str | None, dict[str, A
     if not failed:
         return "ok", None, None
     round_, answer = min(failed, key=lambda entry: PRECEDENCE.get(entry[1]["status"], 1))
-    worked = sum(answer["status"] == "ok" for _, answer in answers)
+    worked = sum(answer["status"] == "ok" and number < rounds for number, answer in answers)
     where = f" (round {round_ + 1} of {rounds}; {worked} before it worked)" if worked else ""
     return answer["status"], f"{answer['reason']}{where}", answer.get("lost")
 

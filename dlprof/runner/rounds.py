@@ -168,7 +168,8 @@ class Runner:
     def _drop(self, group: Group, round_: int, processes: Processes) -> Lane:
         """Look at the lifetime of each path in this process too, after all of its times."""
         chosen, look = self._chosen(), self.settings.rounds + 2 + round_
-        entries = [entry for entry in group if entry.number in chosen]
+        timed = (entry for entry in group if not self.file.needs(entry.number, round_))
+        entries = [entry for entry in timed if entry.number in chosen]
         yield from self._look(entries, look, ("lifetime",), processes=processes)
 
     def _confirm(self, group: Group, refused: Group, round_: int) -> Lane:

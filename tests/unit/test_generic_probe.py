@@ -111,6 +111,26 @@ def test_an_object_that_is_copied_by_each_conversion_has_values_and_no_address()
     assert wait_text(thing) == ""  # its values may be made when they are read
 
 
+def boxed(*items):
+    """Return an object array, as lists of several arrays become."""
+    found = numpy.empty(len(items), dtype=object)
+    found[:] = items
+    return Values(lambda: found)
+
+
+def test_an_array_of_arrays_is_read_as_one():
+    thing = boxed(*ARRAY)
+    assert (Other().shape(thing), Other().dtype(thing)) == ((3, 4), "float32")
+    assert metadata(thing).address is None
+    assert Other().to_numpy(thing).tolist() == ARRAY.tolist()
+
+
+@pytest.mark.parametrize("items", [(None, 1.0), (ARRAY[0], ARRAY[0][1:])], ids=["None", "ragged"])
+def test_addresses_of_objects_are_no_values(items):
+    with pytest.raises(Unsupported):
+        Other().to_numpy(boxed(*items))
+
+
 def test_an_object_that_refuses_a_capsule_is_waited_for_and_read_by_numpy():
     thing = Values(lambda: ARRAY)
     thing.__dlpack__ = Refuses().__dlpack__

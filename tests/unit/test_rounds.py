@@ -284,6 +284,12 @@ def test_a_resumed_run_looks_at_the_lifetimes_of_rounds_that_have_their_times(wo
     assert brief == [("lifetime",)] * 2
 
 
+def test_a_path_that_is_refused_is_not_looked_at_further(workers, file):
+    workers.refuses = {"import1"}
+    run(cases_of(2), file, rounds=3, diagnose=True)
+    assert [round_ for round_, _ in file.answers(1)] == [0]
+
+
 @pytest.mark.parametrize(
     ("shapes", "refused", "diagnosed"),
     [([(2,), (3,)], [], (2,)), ([(0,), (3,)], [], (3,)), ([(2,), (3,)], [0], (3,))],

@@ -153,13 +153,21 @@ def test_a_path_that_crashes_for_other_arrays_is_marked_at_its_name():
     [
         (view("f(x)"), "f(x) is a view: 2.0 µs, nothing copied."),
         (copy("f(x)"), "f(x) is a copy: 1.0 ms, 64 B copied."),
+        (
+            copy("f(x)", values=verdict("ok", writable={"result": False, "immutable": False})),
+            "f(x) is a read-only copy: 1.0 ms, 64 B copied.",
+        ),
+        (
+            view("f(x)", fresh_source=verdict("kept", first_ns=5e6, second_ns=2e3)),
+            "f(x) is a view: 2.0 µs, nothing copied by later calls, the first for x takes 5.0 ms.",
+        ),
         (refused(), "no(x) is refused: TypeError: no."),
         (
             view("f(x)", ownership=verdict("unknown", reason="no write could be tried")),
             "f(x) may be a view or a copy: 2.0 µs, no write could be tried.",
         ),
     ],
-    ids=["view", "copy", "refused", "unknown"],
+    ids=["view", "copy", "read-only", "kept", "refused", "unknown"],
 )
 def test_a_single_path_is_one_sentence(result, sentence):
     found = document(result)

@@ -73,6 +73,17 @@ def test_an_inner_function_that_makes_wrong_values_is_seen():
     assert found["verdict"] == "wrong"
 
 
+@pytest.mark.parametrize(("factor", "kinds"), [(1, {"shape"}), (2, {"shape", "values"})])
+def test_values_are_compared_across_further_axes_of_length_one(factor, kinds):
+    def boxed(array):
+        import torch
+
+        return torch.from_numpy(array * factor)[None]
+
+    found = changed("boxed({x})", producer=Own(), consumer=Torch(), boxed=boxed)
+    assert set(found) == kinds
+
+
 def test_a_statement_that_uses_its_array_twice_is_not_accused():
     with pytest.raises(Unsupported, match="more than once"):
         stated("torch.from_numpy({x}).reshape({x}.size)")
