@@ -5,6 +5,7 @@ Every pytest of an environment with dlprof loads it, so it imports only pytest a
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -42,21 +43,27 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @contextmanager
 def fail_on(*words: str) -> Iterator[Traced]:
-    """Trace a block, and fail the test for a line that does one of ``words``."""
+    """Trace a block, fail the test for a line that does one of ``words``, and warn if it may."""
     from dlprof import api
-    from dlprof.report.trace_document import row_place
+    from dlprof.report.trace_advice import first_places
+    from dlprof.report.trace_document import gaps, row_place, unknown_places
     from dlprof.runner.trace import FAULTS, checked, faults
 
     forbidden = checked(words) or FAULTS
     with api.trace() as found:
         yield found
-    lines = []
-    for row in found.rows:
-        does = ", ".join(word for word in faults(row) if word in forbidden)
-        if does:
-            lines.append(f"{row_place(row)}   {row.expression}   {does}, {row.calls:,}x")
+    trace: Any = found.trace
+    lines = [
+        f"{row_place(row)}   {row.expression}   {', '.join(does)}, {row.calls:,}x"
+        for row in found.rows
+        if (does := [word for word in faults(row) if word in forbidden])
+    ]
     if lines:
         pytest.fail("\n".join(["the test forbids what these lines do:", *lines]), pytrace=False)
+    if missing := next(gaps(trace), ""):
+        pytest.fail(f"unknown, as {missing}", pytrace=False)
+    if unknown := first_places(unknown_places(trace, forbidden)):
+        warnings.warn(f"dlprof_fail_on: passed, but unknown for {unknown}", stacklevel=1)
 
 
 @pytest.fixture
@@ -83,8 +90,8 @@ class Conversions:
 
         key = repr((producer, consumer, sorted(options.items())))
         if key not in self._sessions:
-            defaults: dict[str, Any] = {"rounds": ROUNDS, "quick": True}
-            self._sessions[key] = api.run(producer, consumer, **{**defaults, **options})
+            options = {"rounds": ROUNDS, "quick": True, **options}
+            self._sessions[key] = api.run(producer, consumer, **options)
         session = self._sessions[key]
         _fail("not measured", {line: "unknown" for line in session.left_out if NO_PATH in line})
         return session
@@ -94,20 +101,17 @@ class Conversions:
         __tracebackhide__ = True
         cases = _supported_cases(self.measure(producer, consumer, **options))
         cases = [case for case in cases if case.promise != "copy"] or cases
-        bad = {
-            case.code: case.outcome for case in cases if not _says(case.result.ownership, "view")
-        }
-        _fail("not a view", bad)
+        bad = [case for case in cases if getattr(case.result.ownership, "verdict", "") != "view"]
+        _fail("not a view", {case.code: case.outcome for case in bad})
 
     def assert_no_wait(self, producer: str, consumer: str, **options: Any) -> None:
         """Fail if a path waits on the host for queued work, or if that is unknown."""
         __tracebackhide__ = True
         cases = _supported_cases(self.measure(producer, consumer, **{"diagnose": True, **options}))
-        quiet = [case for case in cases if _says(case.result.ordering, *NO_WAIT)]
         bad = {
             case.code: case.waits_for or case.result.reason or "unknown"
             for case in cases
-            if case not in quiet or case.waits_for
+            if case.waits_for or getattr(case.result.ordering, "verdict", "") not in NO_WAIT
         }
         _fail("not known to go without waiting", bad)
 
@@ -135,10 +139,6 @@ def _supported_cases(session: Session) -> list[CaseView]:
     if not supported:
         raise AssertionError("the framework refuses every path")
     return supported
-
-
-def _says(verdict: Any, *words: str) -> bool:
-    return verdict is not None and verdict.verdict in words
 
 
 def _fail(title: str, bad: dict[str, str]) -> None:

@@ -92,7 +92,7 @@ PYTHON = replace(
     options.PYTHON, help="Run the program in this interpreter; dlprof need not be installed there."
 )
 FEW = 3
-"""Lines that the last message names; the table has all."""
+"""Rows that ``--advise`` measures."""
 
 
 @takes(
@@ -115,20 +115,20 @@ def trace(
     from dlprof.runner import trace as tracing
 
     outputs, words = Outputs.parse(given.raw, TRACE_EXPORTS), given[FAIL_ON]
-    command = tracing.Program(
-        tuple(program),
-        as_module=given[AS_MODULE],
-        include=given[INCLUDE],
-        events=given[CHROME] is not None,
-        simulated=given[DEVICE] or 0,
-        python=given[PYTHON] or sys.executable,
-    )
+    python = given[PYTHON] or sys.executable
     own = [option.name for option in (FAIL_ON, INCLUDE, CHROME, EXPORT, options.FULL, options.HTML)]
     if late := [word for word in program[1:] if word.partition("=")[0] in own]:
         first = f"to use it, write it before {program[0]}"
         complain(f"dlprof: {late[0]} goes to the program; {first}")
     path = given.output or files.default_path(files.TRACE)
-    result = tracing.trace(command)
+    result = tracing.trace(
+        program,
+        as_module=given[AS_MODULE],
+        include=given[INCLUDE],
+        events=given[CHROME] is not None,
+        simulated=given[DEVICE] or 0,
+        python=python,
+    )
     with uninterrupted():
         tracing.write(path, result)
         files.remember_last(path, files.LAST_TRACE)
@@ -137,7 +137,7 @@ def trace(
     complain(f"\n{text}", nl=False)
     _write(result, outputs, path)
     if given[ADVISE]:
-        _advise(result, command.python)
+        _advise(result, python)
     end(result, words)
 
 
@@ -204,28 +204,26 @@ def end(trace: Trace, words: Sequence[str]) -> None:
 
     With ``--fail-on``, the success of a program with lost counts becomes exit code 3.
     """
-    from dlprof.report.trace_advice import argument_places, short_file
-    from dlprof.report.trace_document import cut_short, row_place
-    from dlprof.runner.trace import COPY, CROSSING, doubts, faults
+    from dlprof.report.trace_advice import first_places
+    from dlprof.report.trace_document import gaps, row_place, unknown_places
+    from dlprof.runner.trace import faults
 
-    places = {word: [row_place(row) for row in trace.rows if word in faults(row)] for word in words}
+    places = {
+        word: [*dict.fromkeys(row_place(row) for row in trace.rows if word in faults(row))]
+        for word in words
+    }
     if failed := [word for word in words if places[word]]:
-        text = "; ".join(f"{word}: {_first_places(places[word])}" for word in failed)
+        text = "; ".join(f"{word}: {first_places(places[word])}" for word in failed)
         comment = f"# dlprof: allow {', '.join(failed)}"
         raise FindingsFailed(f"--fail-on {text}; a comment '{comment}' accepts a line")
     if words:
-        gaps = [*cut_short(trace), *(f"not all is traced of {part}" for part in trace.troubles)]
-        unknown = [row_place(row) for row in trace.rows if {*words} & {*doubts(row)}]
-        if {*words} & {COPY, CROSSING}:
-            unknown += argument_places(trace)
-        if COPY in words:
-            unknown += [f"{short_file(file)}:{line}" for file, line, *_ in trace.uncounted]
-        result = "passed" + (f", but unknown for {_first_places(unknown)}" if unknown else "")
+        unknown, missing = unknown_places(trace, words), next(gaps(trace), "")
+        result = "passed" + (f", but unknown for {first_places(unknown)}" if unknown else "")
         if trace.unseen:
             result += "; forms that dlprof does not see are not checked"
-        if gaps:
-            result = f"unknown, as {gaps[0]}"
-        if gaps and not trace.exit_code:
+        if missing:
+            result = f"unknown, as {missing}"
+        if missing and not trace.exit_code:
             raise Unsure(f"--fail-on {','.join(words)}: {result}")
         complain(f"dlprof: --fail-on {','.join(words)}: {result}")
     code = trace.exit_code
@@ -235,9 +233,3 @@ def end(trace: Trace, words: Sequence[str]) -> None:
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     raise typer.Exit(code if code >= 0 else 128 - code)
-
-
-def _first_places(places: Sequence[str]) -> str:
-    places = list(dict.fromkeys(places))
-    more = f" and {len(places) - FEW} more" if len(places) > FEW else ""
-    return f"{', '.join(places[:FEW])}{more}"

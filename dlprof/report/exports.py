@@ -14,7 +14,7 @@ from urllib.parse import quote
 from dlprof._version import __version__
 from dlprof.errors import UsageError
 from dlprof.report.trace_advice import replacement
-from dlprof.report.trace_document import cut_short
+from dlprof.report.trace_document import gaps
 from dlprof.runner.axes import NO_TIMES, shape_text
 from dlprof.runner.quantity import plain_time, size_text
 from dlprof.runner.session import SIMULATED, CaseRecord, Session, TimeMeasure
@@ -98,8 +98,8 @@ def sarif(trace: Trace) -> str:
 
     What could not be traced becomes a notification.
     """
-    gaps = [*cut_short(trace), *(f"not all is traced of {part}" for part in trace.troubles)]
-    notes = [*([SIMULATED] if trace.simulated else []), *gaps]
+    missing = [*gaps(trace)]
+    notes = [*([SIMULATED] if trace.simulated else []), *missing]
     run = {
         "tool": {
             "driver": {
@@ -112,7 +112,7 @@ def sarif(trace: Trace) -> str:
         },
         "invocations": [
             {
-                "executionSuccessful": trace.exit_code == 0 and not gaps,
+                "executionSuccessful": trace.exit_code == 0 and not missing,
                 "exitCode": trace.exit_code,
                 "toolExecutionNotifications": [
                     {"level": "warning", "message": {"text": first_line(note)}} for note in notes

@@ -23,15 +23,11 @@ REPLACEMENTS = {
 }
 """By a conversion that copies on the host and its producer: the view, and what changes."""
 STACKED = {
-    "torch.tensor(x)": "torch.from_numpy(numpy.stack(x))",
-    "torch.Tensor(x)": "torch.from_numpy(numpy.stack(x))",
-    "torch.as_tensor(x)": "torch.from_numpy(numpy.stack(x))",
-    "jnp.array(x)": "jnp.asarray(numpy.stack(x))",
-    "jnp.asarray(x)": "jnp.asarray(numpy.stack(x))",
-    "tf.convert_to_tensor(x)": "tf.convert_to_tensor(numpy.stack(x))",
-    "tf.constant(x)": "tf.constant(numpy.stack(x))",
+    "torch": "torch.from_numpy(numpy.stack(x))",
+    "jax": "jnp.asarray(numpy.stack(x))",
+    "tensorflow": "tf.convert_to_tensor(numpy.stack(x))",
 }
-"""By a conversion of a list of NumPy arrays: one that copies whole arrays."""
+"""By framework: a conversion of a list of NumPy arrays that copies whole arrays."""
 LAUNCH = "kernel[…](x)"
 MOST_ADVICE = 3
 LEAST_LINE_NS = 100_000_000
@@ -45,8 +41,7 @@ def notes(trace: Trace) -> Iterator[str]:
     if trace.arguments:
         calls = sum(calls for _, _, calls, _ in trace.arguments)
         size = sum(size for *_, size in trace.arguments)
-        lines, names = counted(len(trace.arguments), "line"), argument_places(trace)
-        places = ", ".join([*names[:MOST_ADVICE], *["others"][: len(names) > MOST_ADVICE]])
+        lines, places = counted(len(trace.arguments), "line"), first_places(argument_places(trace))
         times_ns = {(file, line): ns for file, line, ns in trace.lines}
         took_ns = sum(times_ns.get((file, line), 0) for file, line, *_ in trace.arguments)
         whole = f", {plain_time(took_ns)} in whole lines" if took_ns > LEAST_LINE_NS else ""
@@ -79,6 +74,11 @@ def argument_places(trace: Trace) -> list[str]:
     return [f"{short_file(file)}:{line}" if line else file for file, line, *_ in trace.arguments]
 
 
+def first_places(places: Sequence[str]) -> str:
+    more = f" and {len(places) - MOST_ADVICE} more" if len(places) > MOST_ADVICE else ""
+    return f"{', '.join(places[:MOST_ADVICE])}{more}"
+
+
 def short_file(file: str) -> str:
     """Return the path below the working folder, or the name alone elsewhere."""
     if file.startswith("<"):
@@ -100,16 +100,17 @@ def replacement(row: TraceRow) -> str:
         return f"{row.conversion} converts its arguments at each launch: {before} before the loop."
     if not row.copies or row.crossings or "copy" in row.allowed:
         return ""
-    if _is_list(row):
-        found = STACKED.get(row.conversion, "") if row.producer == "numpy" else ""
-        return found and f"{row.conversion} of a list of arrays: {found} copies whole arrays."
-    if row.retyped or (row.conversion, row.producer) not in REPLACEMENTS:
+    if row.producer == "list" and row.consumer in STACKED:
+        stacked = STACKED[row.consumer]
+        return f"{row.conversion} of a list of arrays: {stacked} copies whole arrays."
+    is_known = (row.conversion, row.producer) in REPLACEMENTS
+    if row.retyped or joins_arrays(row) or not is_known:
         return ""
     better, change = REPLACEMENTS[row.conversion, row.producer]
     return f"instead of {row.conversion}: {better} {change}."
 
 
-def _is_list(row: TraceRow) -> bool:
+def joins_arrays(row: TraceRow) -> bool:
     """Whether calls took lists of arrays: a copy is larger than each of them."""
     largest = max((size for *_, size in row.arrays), default=0)
-    return not row.retyped and row.bytes > row.copies * largest
+    return row.bytes > row.copies * largest

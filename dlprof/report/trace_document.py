@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from dlprof.errors import UsageError
@@ -25,11 +26,17 @@ from dlprof.report.document import (
     Table,
     Tone,
 )
-from dlprof.report.trace_advice import LEAST_LINE_NS, notes, short_file
+from dlprof.report.trace_advice import (
+    LEAST_LINE_NS,
+    argument_places,
+    joins_arrays,
+    notes,
+    short_file,
+)
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import plain_time, significant, size_text
 from dlprof.runner.session import SIMULATED
-from dlprof.runner.trace import Trace, TraceRow, doubts
+from dlprof.runner.trace import COPY, CROSSING, WAIT, Trace, TraceRow, doubts, empty_calls, faults
 from dlprof.text import json_text
 from dlprof.text.clean import counted, first_line
 from dlprof.tracer.place import FRAMEWORKS
@@ -38,7 +45,7 @@ from dlprof.tracer.rows import OTHERS
 TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "mixed": "copy", "waits": "bad"}
 COLORS = {"view": "plain", "copy": "warning", "mixed": "warning", "waits": "error"}
 MOST_ARRAYS = 3
-MOST_FILES, MOST_TIMELINES, MOST_SPANS = 50, 10, 1000
+MOST_TIMELINES, MOST_SPANS = 10, 1000
 LEAST_WIDTH, LEAST_OPACITY = 0.2, 0.25
 """The least of a span: it must be visible."""
 MOST_TICKS = 6
@@ -66,7 +73,8 @@ def row_result(row: TraceRow) -> str:
     """Return ``waits`` if a row waits, else its result; a row of empty arrays has none."""
     if row.waits:
         return "waits"
-    return row.result if row.calls > row.empty or row.result == "raised" else "unknown"
+    is_empty = row.calls <= empty_calls(row.arrays) and row.result != "raised"
+    return "unknown" if is_empty else row.result
 
 
 def row_place(row: TraceRow) -> str:
@@ -89,10 +97,7 @@ def trace_document(trace: Trace, full: bool = False, name: str = "LAST") -> Docu
     return Document(
         title,
         context,
-        answers=(
-            _answer("copy", _copying(trace.rows), _without_waits, trace),
-            _answer("wait", _waiting(trace.rows), lambda row: row.waited_ns, trace),
-        ),
+        answers=(_answer(COPY, trace), _answer(WAIT, trace)),
         notices=notices,
         tables=(Table(COLUMNS, tuple(_rows(trace.rows, full))),),
         marks=(OWN_TIME, *notes(trace)),
@@ -122,10 +127,10 @@ def _cells(row: TraceRow, full: bool, direction: str) -> tuple[Cell, ...]:
     )
 
 
-def _copying(rows: Iterable[TraceRow]) -> TraceRow | None:
-    """Return the line to change first: its copies are not allowed and take longest."""
-    copying = (row for row in rows if row.copies and "copy" not in row.allowed)
-    return max(copying, key=_steady_ns, default=None)
+def _costliest(rows: Iterable[TraceRow], word: str) -> TraceRow | None:
+    """Return the line to change first: it does what is not allowed, and takes longest."""
+    cost_ns = _steady_ns if word == COPY else attrgetter("waited_ns")
+    return max((row for row in rows if word in faults(row)), key=cost_ns, default=None)
 
 
 def _steady_ns(row: TraceRow) -> int:
@@ -142,29 +147,21 @@ def _is_first_long(row: TraceRow) -> bool:
     return others > 0 and is_slower and 10 * row.first_ns > row.total_ns
 
 
-def _waiting(rows: Iterable[TraceRow]) -> TraceRow | None:
-    """Return the line whose waits are not allowed and take longest."""
-    waiting = (row for row in rows if row.waits and "wait" not in row.allowed)
-    return max(waiting, key=lambda row: row.waited_ns, default=None)
-
-
 def _without_waits(row: TraceRow) -> int:
     return row.total_ns - row.waited_ns
 
 
-def _answer(
-    word: str, row: TraceRow | None, took_ns: Callable[[TraceRow], int], trace: Trace
-) -> Answer:
-    label = f"costliest {word}"
+def _answer(word: str, trace: Trace) -> Answer:
+    row, label = _costliest(trace.rows, word), f"costliest {word}"
     if row is None:
-        unknown = len({row_place(row) for row in trace.rows if word in doubts(row)})
-        unknown += len(trace.uncounted) if word == "copy" else 0
+        unknown = len(unknown_places(trace, (word,)))
         note = f"none known, {counted(unknown, 'line')} may" if unknown else "none"
         return Answer(label, "", note=note)
     note = f"{row_place(row)}; {counted(row.calls, 'call')}"
-    if row.waits and not took_ns(row):  # of waits that a simulated device recorded
+    took_ns = _without_waits(row) if word == COPY else row.waited_ns
+    if row.waits and not took_ns:  # of waits that a simulated device recorded
         return Answer(word, _short(row), "", note)
-    return Answer(label, _short(row), plain_time(took_ns(row)), note)
+    return Answer(label, _short(row), plain_time(took_ns), note)
 
 
 def _short(row: TraceRow) -> str:
@@ -201,13 +198,11 @@ def _total(name: str, took_ns: int, trace: Trace) -> str:
 def _notices(trace: Trace) -> Iterable[str]:
     if trace.simulated:
         yield SIMULATED
-    yield from cut_short(trace)
-    for trouble in trace.troubles:
-        yield f"Not all is traced of {first_line(trouble)}"
+    yield from gaps(trace)
 
 
-def cut_short(trace: Trace) -> Iterator[str]:
-    """Warn of processes whose last counts are lost: some conversions may be missing."""
+def gaps(trace: Trace) -> Iterator[str]:
+    """Yield why conversions may be missing: lost counts, and failures of the tracer."""
     cut = [process for process in trace.processes if not process.ended]
     if trace.program and not trace.processes:
         yield "no process wrote its conversions."
@@ -218,6 +213,20 @@ def cut_short(trace: Trace) -> Iterator[str]:
             "(killed, still running, or writing failed): "
             f"conversions later than {until} after its start may be missing."
         )
+    for process in cut:
+        for file, line, conversion in process.open_calls:
+            name = f"process {process.pid}"
+            yield f"{name} did not return from {conversion} in {short_file(file)}:{line}."
+    for trouble in trace.troubles:
+        yield f"not all is traced of {first_line(trouble)}"
+
+
+def unknown_places(trace: Trace, words: Iterable[str]) -> list[str]:
+    """Return the lines that may do what ``words`` of :data:`FAULTS` name, each once."""
+    found = [row_place(row) for row in trace.rows if {*words} & {*doubts(row)}]
+    found += argument_places(trace) if {*words} & {COPY, CROSSING} else []
+    found += [f"{short_file(file)}:{line}" for file, line, *_ in trace.uncounted if COPY in words]
+    return [*dict.fromkeys(found)]
 
 
 def _facts(row: TraceRow, full: bool) -> Iterator[str]:
@@ -291,16 +300,14 @@ def _can_be_measured(row: TraceRow) -> bool:
         return False
     if row.producer == "numbers":
         return False  # a run makes lists of arrays
-    # A copy of a list of arrays is larger than each of them.
-    largest = max((size for *_, size in row.arrays), default=0)
-    return bool(row.waits or (row.copies and row.bytes <= row.copies * largest))
+    return bool(row.waits or (row.copies and not joins_arrays(row)))
 
 
 def measurable(trace: Trace) -> list[TraceRow]:
     """Return rows that a run can measure, the one to change first first, each array once."""
     found: dict[tuple[object, ...], TraceRow] = {}
     fit = [row for row in trace.rows if _can_be_measured(row)]
-    while (row := _copying(fit) or _waiting(fit)) is not None:
+    while (row := _costliest(fit, COPY) or _costliest(fit, WAIT)) is not None:
         found.setdefault((row.producer, row.consumer, *array_options(row).values()), row)
         fit.remove(row)
     return [*found.values()]
@@ -319,10 +326,10 @@ def _commands(trace: Trace, name: str) -> Iterator[str]:
 
 
 def _library(rows: Sequence[TraceRow]) -> str:
-    """Return the package in which most of the time goes, if it is no framework; or no text."""
+    """Return the package that converts for most of the time, if it is no framework; or no text."""
     times = Counter({"": 0})
     for row in rows:
-        times[row.library] += row.total_ns
+        times[row.via.partition(".")[0]] += row.total_ns
     package, took_ns = times.most_common(1)[0]
     return package if package not in FRAMEWORKS and 2 * took_ns > times.total() else ""
 
@@ -393,12 +400,9 @@ def _sources(trace: Trace) -> Iterator[Section]:
     files: dict[str, list[TraceRow]] = defaultdict(list)
     for row in trace.rows:
         files[row.file].append(row)
-    ordered = sorted(files.items(), key=lambda item: -_took_ns(item[1]))
-    for file, rows in ordered[:MOST_FILES]:
+    for file, rows in sorted(files.items(), key=lambda item: -_took_ns(item[1])):
         if text := trace.sources.get(file):
-            copied = sum(row.bytes for row in rows)
-            copies = f", {size_text(copied, 2)} copied" if copied else ""
-            heading = f"{short_file(file)}   {plain_time(_took_ns(rows))}{copies}"
+            heading = f"{short_file(file)}   {plain_time(_took_ns(rows))}"
             yield Section(heading, (Table(SOURCE, tuple(_source(text, rows))),))
 
 
@@ -456,11 +460,6 @@ def chrome(trace: Trace) -> str:
             "tid": thread,
             "ts": begin / 1e3,
             "dur": took / 1e3,
-            "args": {
-                "conversion": trace.rows[row].conversion,
-                "from": trace.rows[row].producer,
-                "to": trace.rows[row].consumer,
-            },
         }
         for begin, took, row, process, thread in sorted(trace.events)
     ]

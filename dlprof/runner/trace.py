@@ -6,36 +6,40 @@ the version.
 
 from __future__ import annotations
 
+import ast
 import datetime
 import json
+import linecache
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from dlprof.errors import SessionError, UsageError
-from dlprof.runner import files, trace_source
+from dlprof.runner import files
 from dlprof.runner.evidence import Maybe, Model, Number, Whole
 from dlprof.runner.interrupts import uninterrupted
 from dlprof.runner.worker_client import same_interpreter
 from dlprof.simulated import environment
 from dlprof.text import json_text
 from dlprof.text.clean import sanitised
+from dlprof.text.source import NOT_PYTHON
 from dlprof.tracer.calls import Tracer
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.program import MAIN
-from dlprof.tracer.rows import OTHERS, SCHEMA, Rows, result_word
+from dlprof.tracer.rows import CALLS, OTHERS, SCHEMA, SLOTS, Rows
 from dlprof.tracer.targets import ALWAYS_UNSEEN, UNSEEN
 
 COPY, WAIT, CROSSING = "copy", "wait", "device-crossing"
@@ -45,15 +49,31 @@ SUMMED = (
     *("calls", "total_ns", "first_ns", "bytes", "views", "copies", "unknown"),
     *("raised", "waits", "maybe_waits", "waited_ns", "reads", "parallel_ns"),
 )
+AROUND, WIDEST = 5, 300
+"""Lines kept around a row, and characters kept of a line."""
+ALLOW = re.compile(
+    r"#\s*dlprof:\s*allow\s+((?:copy|wait|device-crossing)(?:,\s*(?:copy|wait|device-crossing))*)"
+)
+METHODS = frozenset(("copy", "astype", "clone"))
+FUNCTIONS = frozenset(
+    (
+        *("stack", "cat", "concat", "concatenate", "vstack", "hstack", "column_stack"),
+        *(f"{name}Tensor" for name in ("Float", "Double", "Half", "BFloat16", "Bool", "Byte")),
+        *(f"{name}Tensor" for name in ("Char", "Short", "Int", "Long")),
+    )
+)
+"""Methods and functions of modules that copy arrays and that have no row."""
+LEAST_SHARE = 100
+"""A line without a row counts if it takes this part of the run."""
 Result = Literal["view", "copy", "read", "mixed", "raised", "unknown"]
 
 
 class TraceRow(Model):
     """A conversion on a line of the program.
 
-    ``library`` is the package that the line calls, and ``via`` its function that converts.
-    ``span`` is where the expression stands. ``arrays`` has dtype, shape, calls and bytes; of many
-    it has ``others`` last. ``crossings`` has two devices and calls. ``device`` is that of the
+    ``via`` is the function of a package that converts for the line. ``span`` is where the
+    expression stands. ``arrays`` has dtype, shape, calls and bytes; of many it has ``others``
+    last. ``crossings`` has two devices and calls. ``device`` is that of the
     first source; ``retyped`` has the dtypes of results that differ from their sources. ``allowed``
     names what the program says it expects. ``first_ns`` is what the first calls of all processes
     took, and ``parallel_ns`` is what threads took at once, which ``total_ns`` has once.
@@ -75,7 +95,6 @@ class TraceRow(Model):
     first_ns: Whole = 0
     expression: str = ""
     via: str = ""
-    library: str = ""
     span: Maybe[list[Whole]] = None
     views: Whole = 0
     copies: Whole = 0
@@ -90,20 +109,15 @@ class TraceRow(Model):
     retyped: list[str] = Field(default_factory=list)
     crossings: list[tuple[str, str, Whole]] = Field(default_factory=list)
     arrays: list[tuple[str, list[Whole], Whole, Whole]] = Field(default_factory=list)
-    trouble: str = ""
     allowed: list[str] = Field(default_factory=list)
     processes: list[Whole] = Field(default_factory=list)
-
-    @property
-    def empty(self) -> int:
-        """Return the number of calls for arrays without elements, which have no memory."""
-        return _empty(self.arrays)
 
 
 class TracedProcess(Model):
     """A process of the program. ``wall_ns`` is how long it was counted.
 
-    ``ended`` is false if it was killed, still runs, or could not write its last counts.
+    ``ended`` is false if it was killed, still runs, or could not write its last counts. Then
+    ``open_calls`` has file, line and conversion of calls that had not returned.
     """
 
     pid: Whole
@@ -111,6 +125,7 @@ class TracedProcess(Model):
     started: Number = 0.0
     wall_ns: Whole = 0
     ended: bool = True
+    open_calls: list[tuple[str, Whole, str]] = Field(default_factory=list)
 
 
 class Trace(Model):
@@ -151,64 +166,46 @@ class Trace(Model):
         found = [form for name in self.frameworks for form in UNSEEN.get(name, ())]
         return tuple(dict.fromkeys((*found, *ALWAYS_UNSEEN)))
 
-    @model_validator(mode="after")
-    def _has_known_rows(self) -> Trace:
-        known = range(len(self.rows))
-        if any(entry[2] not in known for entry in (*self.timeline, *self.events)):
-            raise ValueError("its timeline names a row that is not there")
-        return self
 
+def trace(
+    words: Sequence[str],
+    as_module: bool = False,
+    include: Sequence[str] = (),
+    events: bool = False,
+    simulated: int = 0,
+    python: str = sys.executable,
+) -> Trace:
+    """Run a program to its end, with its own input and output; ``words`` are as after ``python``.
 
-@dataclass(frozen=True)
-class Program:
-    """A command as after ``python``; ``include`` names packages whose lines count as own."""
-
-    words: tuple[str, ...]
-    as_module: bool = False
-    include: tuple[str, ...] = ()
-    events: bool = False
-    simulated: int = 0
-    """The number of simulated CUDA devices; 0 for the machine's own."""
-    python: str = sys.executable
-    """The interpreter; dlprof need not be installed there."""
-
-
-def trace(program: Program) -> Trace:
-    """Run the program to its end, with its own input and output.
-
-    ``exit_code`` is negative if a signal ended it. Raises :class:`UsageError` without a file, and
-    for an interpreter that cannot be started.
+    ``include`` names packages whose lines count as own. ``simulated`` counts simulated CUDA
+    devices. In the interpreter ``python``, dlprof need not be installed. ``exit_code`` is negative
+    if a signal ended the program. Raises :class:`UsageError` without a file, and for an
+    interpreter that cannot be started.
     """
-    name = program.words[0]
-    if not (program.as_module or Path(name).is_file() or Path(name, "__main__.py").is_file()):
-        if Path(name).name.startswith("python") and program.words[1:]:
-            words = shlex.join(program.words[1:])
-            raise UsageError(f"leave out {name}: dlprof trace {words}")
+    name = words[0]
+    if not (as_module or Path(name).is_file()):
+        if Path(name).name.startswith("python") and words[1:]:
+            raise UsageError(f"leave out {name}: dlprof trace {shlex.join(words[1:])}")
         raise UsageError(f"there is no file {name or repr(name)}; -m runs a module")
     with TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True) as folder:
-        options = {
-            "folder": folder,
-            "include": program.include,
-            "events": program.events,
-            "as_module": program.as_module,
-        }
+        options = {"folder": folder, "include": include, "events": events, "as_module": as_module}
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
-        flags = flags if same_interpreter(program.python) else ()
-        command = [program.python, *flags, MAIN, json.dumps(options)]
+        flags = flags if same_interpreter(python) else ()
+        command = [python, *flags, MAIN, json.dumps(options)]
         variables: Mapping[str, str] = os.environ
-        if program.simulated:
-            simulated = {**os.environ, **environment.variables(program.simulated)}
-            variables = environment.on_simulated_device(simulated, program.python)
+        if simulated:
+            variables = {**os.environ, **environment.variables(simulated)}
+            variables = environment.on_simulated_device(variables, python)
         created, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter_ns()
-        code = _run([*command, *program.words], variables)
+        code = _run([*command, *words], variables)
         wall_ns = time.perf_counter_ns() - began
         with uninterrupted():  # a second Ctrl-C
             parts = _parts(Path(folder))
             return completed(
                 {
-                    "program": list(program.words),
+                    "program": list(words),
                     "exit_code": code,
-                    "simulated": program.simulated,
+                    "simulated": simulated,
                     "wall_ns": wall_ns,
                     "created": f"{created:%Y-%m-%dT%H:%M:%SZ}",
                     **merged(parts),
@@ -251,8 +248,22 @@ def _parts(folder: Path) -> list[dict[str, Any]]:
         parts = [json.loads(path.read_bytes()) for path in folder.glob("*.json")]
         running = any(not part["ended"] and _is_running(part["pid"]) for part in parts)
         if not running or time.monotonic() > until:
-            return parts
+            break
         time.sleep(0.02)
+    for part in parts:
+        if not part["ended"]:
+            part["open_calls"] = _open_calls(folder / f"{part['pid']}-{part['started']:.6f}{CALLS}")
+    return parts
+
+
+def _open_calls(path: Path) -> list[tuple[str, int, str]]:
+    """Return file, line and conversion of calls that had not returned."""
+    with suppress(OSError, ValueError):
+        content = path.read_bytes()
+        slots, lines = content[: 8 * SLOTS], content[8 * SLOTS :].splitlines()
+        rows = {number: entry for number, *entry in map(json.loads, lines)}
+        return [tuple(rows[number]) for number in {*memoryview(slots).cast("q")} if number in rows]
+    return []
 
 
 def _is_running(pid: int) -> bool:
@@ -285,7 +296,117 @@ def completed(fields: Mapping[str, Any]) -> Trace:
 
     Names and text of the program are sanitized.
     """
-    return Trace.model_validate(sanitised({**fields, **trace_source.read(fields)}))
+    return Trace.model_validate(sanitised({**fields, **_with_source(fields)}))
+
+
+class File:
+    """The source of one file."""
+
+    def __init__(self, name: str) -> None:
+        self.lines: list[str] = []
+        with suppress(OSError, ValueError):  # code may name any file as its own
+            if not Path(name).exists() or files.is_readable(Path(name)):
+                self.lines = [line.rstrip("\n") for line in linecache.getlines(name)]
+        self.statements: dict[int, tuple[int, int, tuple[str, ...]]] = {}
+        """By line: first and last line of its statement, without blocks, and its copies."""
+        self.expressions: dict[tuple[int | None, ...], ast.expr] = {}
+        """By first and last line, and columns."""
+        with suppress(*NOT_PYTHON):
+            for node in ast.walk(ast.parse("\n".join(self.lines))):  # the innermost is the last
+                if isinstance(node, ast.expr):
+                    span = node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+                    self.expressions[span] = node
+                elif isinstance(node, ast.stmt) and not hasattr(node, "decorator_list"):
+                    body = getattr(node, "body", None)
+                    last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno
+                    entry = node.lineno, last or node.lineno, _copies(node, last or node.lineno)
+                    self.statements.update(dict.fromkeys(range(entry[0], entry[1] + 1), entry))
+
+    def around(self, lines: Iterable[int]) -> list[tuple[int, str]]:
+        """Return the text around ``lines``, with its numbers."""
+        near = {other for line in lines for other in range(line - AROUND, line + AROUND + 1)}
+        numbers = sorted(near & {*range(1, len(self.lines) + 1)})
+        return [(number, self.lines[number - 1][:WIDEST]) for number in numbers]
+
+    def text(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the row's expression, or its line if that has no call, and what it allows."""
+        line, span = row["line"], row["span"] or ()
+        node = self.expressions.get(tuple(span))
+        expression = "".join(self.lines[line - 1 : line]).split("#")[0].strip()
+        with suppress(RecursionError):  # a long chain of operands
+            if node is not None and any(isinstance(part, ast.Call) for part in ast.walk(node)):
+                expression = ast.unparse(node)
+        first, last = span[:2] or (line, line)
+        comments = "\n".join(self.lines[max(min(first, line) - 1, 0) : max(last, line)])
+        words = {word.strip() for found in ALLOW.findall(comments) for word in found.split(",")}
+        return {"expression": expression[:WIDEST], "allowed": sorted(words)}
+
+
+def _copies(statement: ast.stmt, last: int) -> tuple[str, ...]:
+    """Return the calls up to the line ``last`` that copy arrays and that have no row."""
+    found: dict[str, None] = {}
+    for node in ast.walk(statement):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        name = node.func.attr
+        if node.lineno <= last and name in METHODS:
+            found[f".{name}()"] = None
+        elif node.lineno <= last and name in FUNCTIONS and isinstance(node.func.value, ast.Name):
+            found[f"{node.func.value.id}.{name}()"] = None
+    return tuple(found)
+
+
+def _with_source(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the source says: rows with it, the text around them, and ``uncounted``."""
+    linecache.checkcache()
+    least_ns = fields["wall_ns"] / LEAST_SHARE
+    times_ns = {(file, line): ns for file, line, ns in fields["lines"]}
+    long = [place for place, ns in times_ns.items() if ns >= least_ns]
+    places = dict.fromkeys([*((row["file"], row["line"]) for row in fields["rows"]), *long])
+    found = {name: File(name) for name in {file for file, _ in places}}
+    statements = {}
+    for file, line in places:
+        first, last, copies = found[file].statements.get(line, (line, line, ()))
+        took_ns = sum(times_ns.get((file, number), 0) for number in range(first, last + 1))
+        statements[file, line] = first, took_ns, copies
+    uncounted = {
+        (file, first): (file, first, took_ns, copies)
+        for (file, _), (first, took_ns, copies) in statements.items()
+        if copies and not {*fields["frameworks"]} <= {"numpy"}
+    }
+    lines_by_file: dict[str, list[int]] = defaultdict(list)
+    for row in fields["rows"]:
+        lines_by_file[row["file"]].append(row["line"])
+    by_place = {
+        "arguments": fields["arguments"],
+        "lines": fields["lines"],
+        "uncounted": sorted(uncounted.values(), key=lambda entry: -entry[2]),
+    }
+    return {
+        "rows": [
+            {
+                **row,
+                **found[row["file"]].text(row),
+                "file": _cell(row["file"]),
+                "line_ns": statements[row["file"], row["line"]][1],
+            }
+            for row in fields["rows"]
+        ],
+        "sources": {
+            _cell(name): found[name].around(lines) for name, lines in lines_by_file.items()
+        },
+        **{
+            key: [(_cell(file), *entry) for file, *entry in entries]
+            for key, entries in by_place.items()
+        },
+    }
+
+
+def _cell(name: str) -> str:
+    """Return ``In[5]`` for the file of a notebook's cell, and any other name as it is."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    found = shell and shell.compile.format_code_name(name)
+    return found[1] if found else name
 
 
 def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -300,6 +421,8 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             else:
                 rows[key] = {**row, "processes": []}
             rows[key]["processes"].append(part["pid"])
+    for row in rows.values():
+        row["result"] = _result(row)
     rows = dict(sorted(rows.items(), key=lambda item: -item[1]["total_ns"]))
     places = {key: place for place, key in enumerate(rows)}
     timeline: list[tuple[int, ...]] = []
@@ -322,23 +445,13 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             {key: part[key] for key in TracedProcess.model_fields if key in part} for part in parts
         ],
         "rows": list(rows.values()),
-        "arguments": _arguments(parts),
+        "arguments": _summed([entry for part in parts for entry in part["arguments"]], 2),
         "lines": _summed([line for part in parts for line in part["lines"]], 2),
         "frameworks": sorted({name for part in parts for name in part["frameworks"]}),
         "timeline": timeline,
         "events": events,
         "troubles": sorted({text for part in parts for text in part["troubles"]}),
     }
-
-
-def _arguments(parts: Iterable[Mapping[str, Any]]) -> list[tuple[str, int, int, int]]:
-    """Add up the calls and bytes of each line, the most bytes first."""
-    found: dict[tuple[str, int], tuple[int, int]] = {}
-    for file, line, calls, size in (entry for part in parts for entry in part["arguments"]):
-        other = found.get((file, line), (0, 0))
-        found[file, line] = calls + other[0], size + other[1]
-    entries = [(*place, *numbers) for place, numbers in found.items()]
-    return sorted(entries, key=lambda entry: -entry[3])
 
 
 def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -356,25 +469,34 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     ]
     summed = sorted(_summed(arrays, 3), key=lambda entry: entry[0] == OTHERS)
     row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
-    empty = _empty(row["arrays"])
-    views, copies, unknown = (row[name] for name in ("views", "copies", "unknown"))
-    row["result"] = result_word(views, copies, unknown, empty, row["raised"], row["reads"])
     row["device"] = row["device"] or other["device"]
     row["retyped"] = sorted({*row["retyped"], *other["retyped"]})
-    row["trouble"] = row["trouble"] or other["trouble"]
     row["waits_in"] = row["waits_in"] or other["waits_in"]
 
 
-def _empty(arrays: Iterable[Sequence[Any]]) -> int:
+def _result(row: Mapping[str, Any]) -> str:
+    """Return the word for the calls of a line. Empty arrays are neither view nor copy."""
+    unknown = max(row["unknown"] - empty_calls(row["arrays"]), 0)
+    counts = {"view": row["views"], "copy": row["copies"], "read": row["reads"], "unknown": unknown}
+    found = [word for word, count in counts.items() if count]
+    if found:
+        return found[0] if len(found) == 1 else "mixed"
+    return "raised" if row["raised"] and not row["unknown"] else "unknown"
+
+
+def empty_calls(arrays: Iterable[Sequence[Any]]) -> int:
+    """Return the number of calls for arrays without elements, which have no memory."""
     return sum(calls for _, shape, calls, _ in arrays if 0 in shape)
 
 
 def _summed(entries: Iterable[Sequence[Any]], names: int) -> list[tuple[Any, ...]]:
-    """Add up the counts of entries with the same first ``names`` items, and sort by them."""
-    counts: dict[tuple[Any, ...], int] = {}
+    """Add up the counts of entries with the same first ``names`` items, and sort by the last."""
+    found: dict[tuple[Any, ...], list[int]] = {}
     for entry in entries:
-        counts[tuple(entry[:names])] = counts.get(tuple(entry[:names]), 0) + entry[names]
-    return [(*key, count) for key, count in sorted(counts.items(), key=lambda item: -item[1])]
+        key, counts = tuple(entry[:names]), tuple(entry[names:])
+        others = found.get(key, [0] * len(counts))
+        found[key] = [count + other for count, other in zip(counts, others, strict=True)]
+    return sorted(((*key, *counts) for key, counts in found.items()), key=lambda item: -item[-1])
 
 
 def load(path: Path) -> Trace:
@@ -419,10 +541,10 @@ def faults(row: TraceRow) -> list[str]:
 
 def doubts(row: TraceRow) -> list[str]:
     """Return the words of :data:`FAULTS` that may apply to the line, but are not known to."""
-    is_cut = bool(row.trouble)
+    is_unknown = row.unknown > empty_calls(row.arrays)
     found = {
-        COPY: is_cut or row.unknown > row.empty,
-        WAIT: is_cut or row.maybe_waits > 0,
-        CROSSING: is_cut or (row.unknown > row.empty and row.device in {"", "?"}),
+        COPY: is_unknown,
+        WAIT: row.maybe_waits > 0,
+        CROSSING: is_unknown and row.device in {"", "?"},
     }
     return [word for word, may in found.items() if may and word not in row.allowed]

@@ -4,9 +4,8 @@ This layer runs inside the user's program, so it imports the standard library an
 
 - ``targets``: the functions and methods that the probes declare as exports and imports.
 - ``arrays``: an object's framework, device and address. Nothing reads or writes its memory.
-- ``place``: the line of the user's own code; frames of frameworks and packages are skipped.
+- ``place``: the lines of the user's own code, and their times by a thread that samples them.
 - ``rows``: the counts of each line, and the file of each process.
-- ``lines``: the time of each line, by a thread that looks where the others are.
 - ``calls``: the traced call. It notes times around the call and addresses after it.
 - ``install``: puts wrappers in place, by an import hook, and corrects the lines of warnings.
 - ``program``: runs a script or module as Python does, with the processes that it starts.

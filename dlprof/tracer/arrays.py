@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, partial, reduce
 from operator import attrgetter
 from typing import Any
 
@@ -18,14 +19,8 @@ from dlprof.probes.builtin import ALL
 from dlprof.probes.generic import PROTOCOLS
 from dlprof.tracer.targets import array_type_name
 
-BUFFERS = {
-    "bytes": ("bytes",),
-    "bytearray": ("bytearray",),
-    "array": ("array",),
-    "mmap": ("mmap",),
-    "pyarrow-buffer": ("Buffer",),
-}
-"""The classes of plain memory, by the probe that knows them."""
+BUFFERS = ("bytes", "bytearray", "array", "mmap", "Buffer")
+"""The classes of plain memory."""
 CONTAINERS = (list, tuple, dict)
 ADDRESSES = 1 << 44
 """Words in the memory of a process: no address of a program is higher."""
@@ -90,7 +85,7 @@ class Kinds(dict[type, "Kind | None"]):
                 if probe.module != ROOTS.get(root, root):
                     continue
                 if probe.name in (*HOST_MEMORY, *LIST):
-                    if base.__name__ in BUFFERS.get(probe.name, ()):
+                    if base.__name__ in BUFFERS and base.__name__.lower() in probe.name:
                         return _buffer(probe)
                     continue
                 name = array_type_name(type(probe))
@@ -110,12 +105,9 @@ def resolved(dotted: str) -> Any:
     """Return the object of a dotted name, without an import; None if it is not there."""
     names = dotted.split(".")
     for count in range(len(names), 0, -1):
-        thing: Any = sys.modules.get(".".join(names[:count]))
-        if thing is None:
-            continue
-        for name in names[count:]:
-            thing = getattr(thing, name, None)
-        return thing
+        module: Any = sys.modules.get(".".join(names[:count]))
+        if module is not None:
+            return reduce(lambda thing, name: getattr(thing, name, None), names[count:], module)
     return None
 
 
@@ -132,11 +124,9 @@ def _kind(probe: Probe) -> Kind:
         address = partial(_jax_address, probe)
         busy, host_copy = (lambda x: not x.is_ready()), (lambda x: getattr(x, "_npy_value", None))
         return Kind("jax", address, KEY, _nbytes, _jax_device, busy, host_copy=host_copy)
-    if probe.name == "tensorflow":
-        return Kind("tensorflow", _tf_address, _tf_key, partial(_counted, probe), probe.device)
     return Kind(
         probe.name,
-        probe.pointer,
+        _tf_address if probe.name == "tensorflow" else probe.pointer,
         lambda x: (probe.dtype(x), probe.shape(x)),
         partial(_counted, probe),
         _cupy_device if probe.name == "cupy" else probe.device,
@@ -148,10 +138,7 @@ KEY, _nbytes = attrgetter("dtype", "shape"), attrgetter("nbytes")
 
 
 def _counted(probe: Probe, array: Any) -> int:
-    count = DTYPES.get(probe.dtype(array) or "", 0)
-    for length in probe.shape(array) or ():
-        count *= length
-    return count
+    return DTYPES.get(probe.dtype(array) or "", 0) * math.prod(probe.shape(array) or ())
 
 
 def _host(_: Any) -> str:
@@ -212,10 +199,6 @@ def _tf_address(array: Any) -> int | None:
         return int(numpy.frombuffer.__wrapped__(memoryview(array), "u1").ctypes.data)
     except (AttributeError, BufferError, ValueError, TypeError):
         return None
-
-
-def _tf_key(array: Any) -> Any:
-    return array.dtype, array._shape_tuple()  # noqa: SLF001 - shape is made anew: 1 µs
 
 
 def queue_state(probe: Probe) -> Callable[[], bool | None] | None:

@@ -30,14 +30,11 @@ from dlprof.tracer.arrays import (
     queue_state,
     resolved,
 )
-from dlprof.tracer.lines import Lines
-from dlprof.tracer.place import Places
+from dlprof.tracer.place import Lines, Places
 from dlprof.tracer.rows import COPIES, READS, UNKNOWN, VIEWS, Queue, Row, Rows, count
 from dlprof.tracer.targets import Target
 
 WORDS = (*functools.WRAPPER_ASSIGNMENTS, "__text_signature__")
-FIRST = "first"
-"""Stands for the form of the first call."""
 VIEW, CONTAINER, OWN = map(no_array, ("memoryview", "container", "own"))
 """OWN is an array that its own framework takes in by a capsule: this converts nothing."""
 NO_ARRAYS = (None, VIEW, CONTAINER, OWN)
@@ -80,13 +77,8 @@ class Export:
         self.row.consumer = "untraced"
 
 
-EXPORT = Kind(
-    "export",
-    attrgetter("address"),
-    attrgetter("key"),
-    attrgetter("nbytes"),
-    attrgetter("device"),
-)
+PARTS: Any = map(attrgetter, ("address", "key", "nbytes", "device"))
+EXPORT = Kind("export", *PARTS)
 
 
 class Tracer:
@@ -95,8 +87,6 @@ class Tracer:
     def __init__(self, places: Places, rows: Rows) -> None:
         self.places, self.rows, self.kinds = places, rows, Kinds()
         self.lines = Lines(places, rows.line_times_s)
-        self.inside: set[int] = set()
-        """Threads that are in a traced call."""
         self.exports: dict[int | None, Export] = {}
         """Capsules that wait for their consumers, by the pointers in them."""
         self.inner: dict[int, tuple[int | None, float]] = {}
@@ -115,7 +105,6 @@ class Tracer:
 
     def begin_again(self) -> None:
         """Count from zero in the child of a fork."""
-        self.inside.clear()
         self.exports.clear()
         self.rows.begin()
         self.lines.begin_again()
@@ -165,12 +154,10 @@ class Calls(dict[type, "Kind | None"]):
             converts = self.target.takes
         return found if converts else OWN if self.target.takes_capsules else None
 
-    def launched(self, args: tuple[Any, ...]) -> list[Any] | None:
-        """Return the arguments of a kernel that its launch converts; None without any."""
-        return [x for x in args[1:] if self[type(x)] not in NO_ARRAYS] or None
-
-    def named_source(self, kwargs: Mapping[str, Any]) -> Any:
-        """Return the first argument by name that is converted; None if there is none."""
+    def source(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Return what a call converts: of a kernel all arrays, else the first named one."""
+        if self.target.is_launch:
+            return [x for x in args[1:] if self[type(x)] not in NO_ARRAYS] or None
         return next((value for value in kwargs.values() if self[type(value)] is not None), None)
 
     def begin(
@@ -182,10 +169,7 @@ class Calls(dict[type, "Kind | None"]):
             kind = self[type(source)]
         if kind is None:
             return None
-        try:
-            frame = sys._getframe(2)  # noqa: SLF001 - CPython's own way
-        except ValueError:  # in a thread of C
-            frame = None
+        frame = sys._getframe(2)  # noqa: SLF001 - CPython's own way
         host = is_busy = state = None
         if kind is CAPSULE:
             export = self.tracer.exports.pop(_pointer(source), None)
@@ -218,12 +202,12 @@ class Calls(dict[type, "Kind | None"]):
         queue = (bool(is_busy), (len(args), *kwargs)) if is_known else None
         return row, kind, source, host, queue, state is not None
 
-    def enter(self, kind: Kind, thread: int) -> None:
+    def enter(self, kind: Kind, row: Row, slot: int) -> None:
         """Note that a thread is in a call, whose inner calls do not count."""
         if kind.is_wrapper:
-            self.tracer.inner[thread] = None, 0.0
+            self.tracer.inner[get_ident()] = None, 0.0
         else:
-            self.tracer.inside.add(thread)
+            self.tracer.rows.open_calls[slot] = row.number
 
     def uncounted(self) -> Call:
         """Return a call that is not counted, nor are the calls inside it."""
@@ -245,7 +229,6 @@ class Calls(dict[type, "Kind | None"]):
         found = self.rows.get(key)
         if found is None:
             found = self.tracer.rows.row(line, self.target, producer, via)
-            found.library = self.tracer.places.library(frame, line)
             # Code that is compiled again has the same row. Its id may pass to other code.
             if found.code is code:
                 self.rows[key] = found
@@ -327,7 +310,7 @@ class Calls(dict[type, "Kind | None"]):
     def _queued(self, row: Row, key: Any, index: int, queue: Queue, took_ns: float) -> None:
         """Count a call by its queue. The first one proves no wait: frameworks load code in it."""
         if not self._was_called:
-            self._was_called, queue = True, (queue[0], FIRST)
+            self._was_called, queue = True, (queue[0], "first call")
         row.queued(key, index, queue, took_ns)
 
     def _exported(
@@ -353,11 +336,6 @@ class Calls(dict[type, "Kind | None"]):
             queue[0] if queue else None,
             waits,
         )
-
-    def failed(self, row: Row, took_ns: float, error: Exception) -> None:
-        """Count a call as unknown after a failure of the tracer."""
-        row.trouble = f"{type(error).__name__}: {error}"[:200]
-        count(row.meet("unknown", 0, "", took_ns), took_ns, UNKNOWN, 0)
 
     def _container(
         self,
@@ -451,17 +429,16 @@ def _pointer(thing: Any) -> int | None:
 
 def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callable[..., Any]:
     """Return a wrapper of ``original`` that records each conversion."""
-    calls, inside, rows = Calls(tracer, target), tracer.inside, tracer.rows
+    calls, rows = Calls(tracer, target), tracer.rows
     host_waits = tracer.host_waits
-    position, is_launch = target.position, target.is_launch
+    position = sys.maxsize if target.is_launch else target.position
 
     def traced(*args: Any, **kwargs: Any) -> Any:
         row = None
         try:
-            source = args[position] if len(args) > position else calls.named_source(kwargs)
-            source = calls.launched(args) if is_launch else source
+            source = args[position] if len(args) > position else calls.source(args, kwargs)
             kind = calls[type(source)]
-            if kind is None or (thread := get_ident()) in inside:
+            if kind is None or rows.open_calls[slot := rows.slots[get_ident()]]:
                 return original(*args, **kwargs)
             try:
                 call = calls.begin(kind, source, args, kwargs)
@@ -471,7 +448,7 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
             if call is None:
                 return original(*args, **kwargs)
             row = call[0]
-            calls.enter(kind, thread)
+            calls.enter(kind, row, slot)
             try:
                 waits = host_waits() if host_waits else 0
                 began_s = _clock()
@@ -483,9 +460,10 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
                     if not rows.has_ended and calls.end(call, result, took_ns, does_wait):
                         rows.note(row, began_s, took_ns)
                 except Exception as error:  # noqa: BLE001 - same
-                    calls.failed(row, took_ns, error)
+                    rows.trouble(target.conversion, error)
+                    count(row.meet("unknown", 0, "", took_ns), took_ns, UNKNOWN, 0)
             finally:
-                inside.discard(thread)
+                rows.open_calls[slot] = 0
         except BaseException as error:
             error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
             if row is not None:

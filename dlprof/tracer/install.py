@@ -9,14 +9,15 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import partial, update_wrapper
 from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from dlprof.tracer import calls, compiled
-from dlprof.tracer.arrays import resolved
+from dlprof.tracer import calls
+from dlprof.tracer.arrays import leaves, resolved
 from dlprof.tracer.calls import Tracer, make
+from dlprof.tracer.rows import NO_LINE
 from dlprof.tracer.targets import Target, declared
 
 DEEPEST = 4
@@ -45,7 +46,7 @@ class Installed:
         self._tracer, self._everywhere = tracer, everywhere
         self._waiting: dict[str, list[Target]] = defaultdict(list)
         for target in declared():
-            self._waiting[target.root].append(target)
+            self._waiting[target.owner.partition(".")[0]].append(target)
         self._open_imports: set[str] = set()
         """Modules that are being imported."""
         self._replaced: list[tuple[Any, str, Any, Any]] = []
@@ -150,7 +151,7 @@ class Installed:
         if any(original is wrapper for _, wrapper in self._originals.values()):
             return False
         wrapper = (
-            compiled.make(original, self._tracer)
+            _counting_jit(original, self._tracer)
             if target.compiles
             else make(original, target, self._tracer)
         )
@@ -183,6 +184,45 @@ class Installed:
                 found = wrappers.get(id(value))
                 if found is not None and found[0] is value:
                     yield module, name, found[1]
+
+
+def _counting_jit(original: Callable[..., Any], tracer: Tracer) -> Callable[..., Any]:
+    """Return ``jax.jit``, whose functions count the NumPy arrays among their arguments.
+
+    JAX converts them in code of C++, so there is no time, and no view or copy.
+    """
+
+    def jit(*args: Any, **kwargs: Any) -> Any:
+        made = original(*args, **kwargs)
+        if hasattr(made, "lower"):
+            return _counted(made, tracer)
+        return lambda function: _counted(made(function), tracer)  # jit(static_argnums=0)
+
+    return update_wrapper(jit, original)
+
+
+def _counted(function: Any, tracer: Tracer) -> Any:
+    array_type = sys.modules["numpy"].ndarray
+
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        found = [x for x in leaves([*args, *kwargs.values()]) if type(x) is array_type]
+        if found and tracer.is_active:
+            _count(found, tracer)
+        return function(*args, **kwargs)
+
+    wrapper = update_wrapper(compiled, function)
+    for name in dir(function):
+        if not name.startswith("__"):
+            setattr(wrapper, name, getattr(function, name))
+    return wrapper
+
+
+def _count(arrays: list[Any], tracer: Tracer) -> None:
+    frame = tracer.places.line_frame(sys._getframe(2))  # noqa: SLF001 - CPython's own way
+    place = (frame.f_code.co_filename, frame.f_lineno) if frame else (NO_LINE, 0)
+    numbers = tracer.rows.arguments.setdefault(place, [0, 0])
+    numbers[0] += 1
+    numbers[1] += sum(array.nbytes for array in arrays)
 
 
 def _call_around(loader: Any, before: Callable[[], None], after: Callable[[], None]) -> None:

@@ -1,11 +1,15 @@
-"""The user's own line: the nearest frame outside of frameworks and packages."""
+"""The user's own lines: the nearest frame outside of frameworks, and the time of each line."""
 
 from __future__ import annotations
 
+import _thread
 import os
+import signal
 import sys
 import sysconfig
-from collections.abc import Sequence
+import time
+from contextlib import suppress
+from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
@@ -15,6 +19,12 @@ PACKAGES = ("site-packages", "dist-packages")
 REWRITTEN = "__autograph_generated_file"
 """Begins the names of files that TensorFlow writes for a function, and removes again."""
 FRAMEWORKS = frozenset(probe.module for probe in ALL)
+INTERVAL_S = 0.01
+SHARE = 100
+"""Looking takes at most this part of a program's time."""
+_clock, _cost, _sleep = time.perf_counter, time.thread_time, time.sleep
+_start, _own = _thread.start_new_thread, _thread.get_ident
+"""Bound here: a program may replace those of the modules."""
 
 
 class Places:
@@ -82,26 +92,66 @@ class Places:
             frame = frame.f_back
         return package
 
-    def library(self, frame: FrameType | None, line: FrameType | None) -> str:
-        """Return the package that the user's ``line`` calls on the way to ``frame``, if any."""
-        found = ""
-        while frame is not None and frame is not line:
-            if self._is_of_package(frame.f_code.co_filename):
-                found = str(frame.f_globals.get("__name__")).partition(".")[0]
-            frame = frame.f_back
-        return found
-
     def _is_of_package(self, name: str) -> bool:
         is_tracer = os.path.abspath(name).startswith(self._foreign_folders[-1])  # noqa: PTH100
         return not is_tracer and any(folder in name.split("/") for folder in PACKAGES)
 
 
-def positions(code: CodeType) -> list[Any]:
+class Lines:
+    """The time of each line, without functions of the user's that it calls, by samples.
+
+    Threads on the same line at once count once. This covers what a line does outside traced
+    calls: ``torch.stack``, ``array.astype``.
+    """
+
+    def __init__(self, places: Places, times_s: dict[tuple[str, int], float]) -> None:
+        self._places, self.times_s = places, times_s
+        self._is_active = False
+
+    def start(self) -> None:
+        if not self._is_active:
+            self._is_active = True
+            self._start()
+
+    def begin_again(self) -> None:
+        """Look in the child of a fork, which has no other thread."""
+        if self._is_active:
+            self._start()
+
+    def stop(self) -> None:
+        self._is_active = False
+
+    def _start(self) -> None:
+        with suppress(RuntimeError):  # no more threads are allowed
+            _start(self._run, ())
+
+    def _run(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        pause_s, last_s = INTERVAL_S, _clock()
+        while self._is_active:
+            _sleep(pause_s)
+            began_s, cost_s = _clock(), _cost()
+            for place in self._busy():
+                self.times_s[place] = self.times_s.get(place, 0.0) + began_s - last_s
+            last_s = began_s
+            pause_s = max(INTERVAL_S, SHARE * (_cost() - cost_s))
+
+    def _busy(self) -> set[tuple[str, int]]:
+        """Return the lines on which other threads are."""
+        frames = sys._current_frames()  # noqa: SLF001 - CPython's own way
+        frames.pop(_own(), None)
+        found = map(self._places.line_frame, frames.values())
+        return {(line.f_code.co_filename, line.f_lineno or 0) for line in found if line is not None}
+
+
+@cache
+def _positions(code: CodeType) -> list[Any]:
     """Return the places of all instructions; empty before Python 3.11."""
     return list(code.co_positions()) if hasattr(code, "co_positions") else []
 
 
-def span(places: Sequence[Any], instruction: int) -> tuple[int, int, int, int] | None:
+def span(code: CodeType, instruction: int) -> tuple[int, int, int, int] | None:
     """Return the expression's first and last line and its columns, if they are known."""
+    places = _positions(code)
     found = places[instruction // 2] if 0 <= instruction // 2 < len(places) else None
     return None if found is None or None in found else tuple(found)

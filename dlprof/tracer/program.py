@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import builtins
 import functools
+import itertools
 import json
 import os
 import runpy
@@ -12,7 +13,7 @@ import signal
 import subprocess
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.machinery import SourceFileLoader
 from multiprocessing import util
 from multiprocessing.process import BaseProcess
@@ -70,11 +71,10 @@ def _begin_child(tracer: Tracer) -> None:
 def _finish_first(tracer: Tracer, end: Callable[..., Any]) -> Callable[..., Any]:
     def finish_and_end(*args: Any, **kwargs: Any) -> Any:
         tracer.finish()
-        with WithoutFrame():
-            try:
-                return end(*args, **kwargs)
-            finally:  # there is no such program
-                tracer.rows.has_ended = False
+        try:
+            return end(*args, **kwargs)
+        finally:  # there is no such program
+            tracer.rows.has_ended = False
 
     functools.update_wrapper(finish_and_end, end)
     finish_and_end.__module__ = os.__name__  # where it is replaced, and so found by a pickle
@@ -110,8 +110,7 @@ def _follow_spawned(arguments: tuple[object, ...]) -> None:
             # The process that tracks resources runs no code of the program.
             if is_found and str(word).startswith(STARTS):
                 words[index] = begin + word
-        with WithoutFrame():
-            return int(original(path, words, descriptors))
+        return int(original(path, words, descriptors))
 
     util.spawnv_passfds = spawned  # type: ignore[assignment]
 
@@ -119,15 +118,11 @@ def _follow_spawned(arguments: tuple[object, ...]) -> None:
 def _follow_programs(options: dict[str, object]) -> None:
     """Trace what :mod:`subprocess` starts in this interpreter, as ``torchrun`` does."""
     original = subprocess.Popen.__init__
-    searched = os.environ.get("PYTHONPATH")
 
     def init(self: Any, args: Any, *positional: Any, **kwargs: Any) -> None:
-        env = kwargs.get("env")
-        is_found = env is None or env.get("PYTHONPATH") == searched  # else dlprof may not be there
         is_plain = not (positional[1:] or kwargs.get("executable") or kwargs.get("shell"))
-        words = traced_words(args, options) if is_found and is_plain else args
-        with WithoutFrame():
-            original(self, words, *positional, **kwargs)
+        words = traced_words(args, options) if is_plain else args
+        original(self, words, *positional, **kwargs)
         self.args = args  # as errors name it
 
     subprocess.Popen.__init__ = functools.wraps(original)(init)  # type: ignore[method-assign]
@@ -164,26 +159,16 @@ def run(words: list[str], as_module: bool) -> None:
     except SystemExit:
         raise
     except BaseException:
-        if hasattr(sys, "excepthook"):
-            Hook()
+        _hide_frames()
         raise
 
 
 def _run_script(path: str, main: types.ModuleType) -> None:
-    if not sys.flags.safe_path if hasattr(sys.flags, "safe_path") else True:
+    if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = os.path.dirname(os.path.realpath(path))  # noqa: PTH120
-    if os.path.isdir(path) or path.endswith((".zip", ".pyz")):  # noqa: PTH112
-        sys.path[0] = os.path.abspath(path)  # noqa: PTH100
-        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # noqa: SLF001
-        return
     path = os.path.abspath(path)  # noqa: PTH100
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            text = file.read()
-    except OSError as error:
-        why = f"[Errno {error.errno}] {error.strerror}"
-        sys.stderr.write(f"{sys.executable}: can't open file {path!r}: {why}\n")
-        raise SystemExit(2) from None
+    with open(path, "rb") as file:  # noqa: PTH123
+        text = file.read()
     main.__file__ = path
     main.__loader__ = SourceFileLoader("__main__", path)
     main.__dict__["__cached__"] = None
@@ -191,30 +176,24 @@ def _run_script(path: str, main: types.ModuleType) -> None:
     exec(code, main.__dict__)  # noqa: S102 - it is the program
 
 
-class WithoutFrame:
-    """A block of a function whose frame is in no traceback of the program; from Python 3.11 on."""
+def _hide_frames() -> None:
+    """Call the program's ``sys.excepthook`` without the tracer's frames, and once."""
+    original: Callable[..., Any] = sys.excepthook
 
-    def __enter__(self) -> None:
-        pass
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        sys.excepthook = original
+        frames = [*_frames(trace)]
+        for frame, after in itertools.pairwise([*frames, None]):
+            frame.tb_next = after
+        error.__traceback__ = sys.last_traceback = frames[0] if frames else None
+        original(kind, error, error.__traceback__)
 
-    def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is not None and trace is not None:
-            error.__traceback__ = trace.tb_next
+    sys.excepthook = hook
 
 
-class Hook:
-    """Calls the program's ``sys.excepthook`` for the error that ends it, as Python does."""
-
-    def __init__(self) -> None:
-        self._original: Callable[..., Any] = sys.excepthook
-        sys.excepthook = self
-
-    def __call__(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
-        sys.excepthook = self._original
-        while trace is not None and trace.tb_frame.f_code.co_filename.startswith(FOLDER):
-            trace = trace.tb_next
-        error.__traceback__ = sys.last_traceback = trace
-        with WithoutFrame():
-            self._original(kind, error, trace)
+def _frames(trace: TracebackType | None) -> Iterator[Any]:
+    """Yield the program's own frames of a traceback."""
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(FOLDER):
+            yield trace
+        trace = trace.tb_next

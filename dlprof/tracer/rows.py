@@ -7,8 +7,10 @@ conversions happen, so a process that is killed keeps what was counted until the
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
+import mmap
 import os
 import sys
 import time
@@ -21,7 +23,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from dlprof.probes.builtin import ALL
-from dlprof.tracer.place import positions, span
+from dlprof.tracer.place import span
 from dlprof.tracer.targets import Target
 
 SCHEMA = "dlprof.trace/1"
@@ -31,19 +33,22 @@ FIRST_FILE_S, INTERVAL_S = 0.01, 1.0
 """The first file of a process, and the time to the next one."""
 SHARE = 100
 """Writing files takes at most this part of a program's time."""
-BIN_S = 0.01
-MOST_BINS = 256
-"""Bins of the timeline; when there are more, they become twice as wide."""
+BAR_S, BAR_SHARE = 0.01, 128
+"""A bar of the timeline holds the calls of this time, and of this part of the run until then."""
 MOST_EVENTS = 200_000
 MOST_SHAPES, OTHERS = 64, "others"
 """Dtypes and shapes that a row tells apart, and the name of all later ones, which have no size."""
 MOST_BLOCKS = 64
+CALLS, SLOTS = ".calls", 1 << 13
+"""Ending of the file of open calls, and its slots for threads; behind them it has the rows."""
 MOST_LINES = 500
 """A line is in the file if it took this part of the time."""
 TIME, VIEWS, COPIES, UNKNOWN, READS, SIZE, BYTES = range(7)
 """The numbers of a row for one dtype and shape. SIZE is the bytes of one array."""
 LONGER, LONGER_NS = 3, 20_000
 """A wait takes this many times as long as an idle call, and this much more."""
+PLAIN = "file", "line", "function", "span", "via", "producer", "waits_in", "device", "raised"
+"""Fields of a row that its file has as they are."""
 _clock, _date = time.perf_counter, time.time
 """Bound here: a program may replace those of :mod:`time`."""
 Queue = tuple[bool, Any]
@@ -57,18 +62,18 @@ class Row:
     target: Target
     producer: str
     via: str = ""
-    library: str = ""
-    """The package that the line calls."""
     file: str = NO_LINE
     line: int = 0
     function: str = "<module>"
     span: tuple[int, int, int, int] | None = None
+    number: int = -1
+    """Names it in the memory of open calls; rows without a line in the report share a number."""
     code: CodeType | None = None
     """Kept here, so that no other code object gets its id."""
     consumer: str = ""
     arrays: dict[Any, list[Any]] = field(default_factory=dict)
-    bins: dict[int, list[float]] = field(default_factory=dict)
-    """Time of its calls, begin of the first and end of the last, by the bin in which they began."""
+    bars: list[list[float]] = field(default_factory=list)
+    """Begin of the first call, end of the last, and the time of all."""
     blocks: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MOST_BLOCKS))
     """The last times, in s, in which any thread was in a call."""
     parallel_s: float = 0.0
@@ -90,7 +95,6 @@ class Row:
     first_ns: float = 0.0
     """The time of the first call, in which frameworks load code and set up a device."""
     raised: int = 0
-    trouble: str = ""
 
     def meet(self, key: Any, size_bytes: int, device: str, took_ns: float) -> list[Any]:
         """Return the numbers of a dtype and shape that may be new."""
@@ -138,38 +142,26 @@ class Row:
         maybe += 0 if recorded else first
         parallel = min(self.parallel_s * 1e9, total)
         waited *= 1 - parallel / (total or 1)
-        empty = sum(call_count(counts) for key, counts in numbers if 0 in words(key)[1])
         top = sorted(numbers, key=lambda item: (item[0] == OTHERS, -call_count(item[1])))
         return {
-            "file": self.file,
-            "line": self.line,
-            "function": self.function,
-            "span": self.span,
-            "via": self.via,
-            "library": self.library,
+            **{name: getattr(self, name) for name in PLAIN},
             "conversion": self.target.conversion,
-            "producer": self.producer,
             "consumer": self.consumer or self.target.framework,
             "calls": views + copies + unknown + reads,
             "total_ns": round(total - parallel),
             "parallel_ns": round(parallel),
             "first_ns": round(self.first_ns),
             "bytes": copied,
-            "result": result_word(views, copies, unknown, empty, self.raised, reads),
             "reads": reads,
             "views": views,
             "copies": copies,
             "unknown": unknown,
-            "raised": self.raised,
             "waits": waits,
-            "waits_in": self.waits_in,
             "maybe_waits": maybe,
             "waited_ns": round(waited),
-            "device": self.device,
             "retyped": sorted(self.retyped),
             "crossings": [[*pair, count] for pair, count in self.crossings.items()],
             "arrays": [[*words(key), call_count(counts), counts[SIZE]] for key, counts in top],
-            "trouble": self.trouble,
         }
 
     def _waits(self, idle: Mapping[Any, float]) -> tuple[int, int, float]:
@@ -192,19 +184,6 @@ def count(numbers: list[Any], took_ns: float, index: int, copied: int) -> None:
     numbers[TIME] += took_ns
     numbers[index] += 1
     numbers[BYTES] += copied
-
-
-def result_word(views: int, copies: int, unknown: int, empty: int, raised: int, reads: int) -> str:
-    """Return the word for the calls of a line.
-
-    ``empty`` of the unknown ones are calls for arrays without elements, which are neither view nor
-    copy.
-    """
-    counts = {"view": views, "copy": copies, "read": reads, "unknown": max(unknown - empty, 0)}
-    found = [word for word, count in counts.items() if count]
-    if found:
-        return found[0] if len(found) == 1 else "mixed"
-    return "raised" if raised and not unknown else "unknown"
 
 
 def call_count(numbers: list[Any]) -> int:
@@ -233,8 +212,6 @@ class Rows:
         self.with_events = events
         self.line_times_s: dict[tuple[str, int], float] = {}
         """What the user's lines took, as :class:`Lines` saw it."""
-        self._positions: dict[int, tuple[CodeType, list[Any]]] = {}
-        """Lines and columns of instructions, by the id of their code, which is kept here."""
         self.begin()
 
     def trouble(self, place: str, error: Exception) -> None:
@@ -252,8 +229,21 @@ class Rows:
         self.arguments: dict[Any, list[int]] = {}
         """Calls of compiled functions with NumPy arrays, and the bytes, by file and line."""
         self.events: list[tuple[int, int, Row, int]] = []
-        self.bin_s = BIN_S
         self.has_ended = False
+        self.open_calls = self._open_calls()
+        """By slot of a thread: the number of the row whose call it is in, or 0."""
+        places = itertools.count()
+        self.slots: dict[int, int] = defaultdict(lambda: next(places) % SLOTS)
+
+    def _open_calls(self) -> memoryview:
+        """Return memory that outlives a process that is killed, if there is a folder for it."""
+        self._numbers = itertools.count(1)
+        with suppress(OSError, ValueError, TypeError):
+            with open(self._path(CALLS), "wb") as file:  # noqa: PTH123
+                file.truncate(8 * SLOTS)
+            with open(self._path(CALLS), "r+b") as file:  # noqa: PTH123
+                return memoryview(mmap.mmap(file.fileno(), 8 * SLOTS)).cast("q")
+        return memoryview(bytearray(8 * SLOTS)).cast("q")
 
     def row(self, frame: FrameType | None, target: Target, producer: str, via: str) -> Row:
         """Return the row of a place and a conversion. Several code objects may share it.
@@ -263,34 +253,35 @@ class Rows:
         row = Row(target, producer, via)
         if frame is not None:
             row.code = code = frame.f_code
-            if id(code) not in self._positions:
-                self._positions[id(code)] = code, positions(code)
-            row.span = span(self._positions[id(code)][1], frame.f_lasti)
+            row.span = span(code, frame.f_lasti)
             # Python finds f_lineno by a walk from the code's start.
             line = row.span[0] if row.span else frame.f_lineno
             row.file, row.line = code.co_filename, line
             row.function = getattr(code, "co_qualname", code.co_name)
         key = row.file, row.line, row.function, target.conversion, producer, via, row.span
-        return self.rows.setdefault(key, row)
+        found = self.rows.setdefault(key, row)
+        if found is row:
+            row.number = next(self._numbers)
+            entry = row.number, row.file, row.line, target.conversion
+            with suppress(OSError, ValueError, TypeError), open(self._path(CALLS), "a") as file:  # noqa: PTH123
+                file.write(f"{json.dumps(entry)}\n")
+        return found
 
     def note(self, row: Row, began_s: float, took_ns: float) -> None:
         """Note when a counted call happened, and write the file about once a second."""
         since_s = began_s - self.started_s
-        place = int(since_s / self.bin_s)
         until_s = since_s + took_ns / 1e9
-        found = row.bins.get(place)
-        if found is None:
-            row.bins[place] = [took_ns, since_s, until_s]
+        last = row.bars[-1] if row.bars else None
+        if last and since_s - last[0] < max(BAR_S, since_s / BAR_SHARE):
+            last[1] = max(last[1], until_s)
+            last[2] += took_ns
         else:
-            found[0] += took_ns
-            found[2] = until_s
+            row.bars.append([since_s, until_s, took_ns])
         blocks = row.blocks
         if blocks and blocks[-1][1] > since_s:
             row.overlap(since_s, until_s)
         else:
             blocks.append((since_s, until_s))
-        if place >= MOST_BINS:
-            self._widen()
         if self.with_events and len(self.events) < MOST_EVENTS:
             self.events.append((round(since_s * 1e9), round(took_ns), row, get_ident()))
         if began_s > self.next_file_s:
@@ -299,15 +290,6 @@ class Rows:
             self.write()
             wrote = _clock()
             self.next_file_s = wrote + max(INTERVAL_S, SHARE * (wrote - began))
-
-    def _widen(self) -> None:
-        self.bin_s *= 2
-        for row in list(self.rows.values()):
-            bins, row.bins = row.bins, {}
-            for place, (took_ns, since_s, until_s) in bins.items():
-                found = row.bins.setdefault(place // 2, [0.0, since_s, until_s])
-                found[0] += took_ns
-                found[1:] = min(found[1], since_s), max(found[2], until_s)
 
     def as_dict(self, ended: bool) -> dict[str, Any]:
         events = list(self.events)
@@ -337,7 +319,7 @@ class Rows:
             "timeline": [
                 [round(since_s * 1e9), round(until_s * 1e9), place, round(took)]
                 for place, row in enumerate(rows)
-                for _, (took, since_s, until_s) in sorted(row.bins.items())
+                for since_s, until_s, took in list(row.bars)
             ],
             "events": [
                 [began, took, places[id(row)], thread]
@@ -346,22 +328,21 @@ class Rows:
             ],
         }
 
-    @property
-    def path(self) -> str:
-        """The file of this process."""
-        return os.path.join(self.folder or "", f"{self.pid}-{self.started:.6f}.json")  # noqa: PTH118
+    def _path(self, ending: str) -> str:
+        return os.path.join(self.folder, f"{self.pid}-{self.started:.6f}{ending}")  # type: ignore[arg-type]  # noqa: PTH118 - TypeError without a folder
 
     def write(self, ended: bool = False) -> None:
         """Replace the file. If that fails, the program continues, and the last file says so."""
         if self.folder is None or (self.has_ended and not ended):
             return  # a thread may outlive the program
         self.has_ended = ended
-        partial = f"{self.path}.{get_ident()}.partial"
+        path = self._path(".json")
+        partial = f"{path}.{get_ident()}.partial"
         with suppress(Exception):  # the tracer's own is not the program's
             text = json.dumps(self.as_dict(ended))
             with open(partial, "w", encoding="utf-8") as file:  # noqa: PTH123
                 file.write(text)
-            os.replace(partial, self.path)  # noqa: PTH105
+            os.replace(partial, path)  # noqa: PTH105
 
 
 def _idle(rows: Iterable[Row]) -> dict[Any, float]:

@@ -28,6 +28,10 @@ READS = {
 """Methods that read an array's values into Python's own objects, and wait for them."""
 
 
+EITHER = "gives", "takes", "takes_buffers", "uploads"
+"""Abilities of a function that any of the conversions by it has."""
+
+
 @dataclass(frozen=True)
 class Target:
     """A function of a module, or a method of a framework's array type.
@@ -61,10 +65,6 @@ class Target:
     """Whether it launches a kernel, which converts each of the arguments."""
     compiles: bool = False
     """Whether it returns compiled functions that take host arrays as arguments."""
-
-    @property
-    def root(self) -> str:
-        return self.owner.partition(".")[0]
 
 
 NO_PROBE = (
@@ -128,15 +128,10 @@ def _read_targets() -> Iterator[Target]:
 
 
 def _merged(target: Target, other: Target) -> Target:
-    return replace(
-        target,
-        gives=target.gives or other.gives,
-        takes=target.takes or other.takes,
-        takes_buffers=target.takes_buffers or other.takes_buffers,
-        is_move=target.is_move and other.is_move,
-        uploads=target.uploads or other.uploads,
-        takes_capsules=target.takes_capsules and other.takes_capsules,
-    )
+    first, second = vars(target), vars(other)
+    either = {name: first[name] or second[name] for name in EITHER}
+    both = {name: first[name] and second[name] for name in ("is_move", "takes_capsules")}
+    return replace(target, **either, **both)
 
 
 def _export_targets(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
@@ -145,8 +140,8 @@ def _export_targets(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterat
         method = METHODS.get(export.protocol)
         if method is not None and export.code == "{x}":
             yield from _method(probe, method)
-        for call in _calls(export.code):
-            if _is_chain(call) and isinstance(call.func, ast.Attribute):
+        for call in _calls(export.code):  # a method of the array, or of a result of such a method
+            if ast.unparse(call.func).startswith("_x_."):
                 yield from _method(probe, call.func.attr, is_move=call.func.attr == "to")
         yield from _functions(probe, export.code, (export.protocol,), frameworks)
 
@@ -196,8 +191,10 @@ def _functions(
     """
     modules = {**_imported(probe.setup), **_imported(setup)}
     for index, call in enumerate(_calls(code)):  # the outermost is the first
-        names = _dotted(call.func)
-        if not any(map(_is_array, call.args)) or names[:1] == names or names[0] not in modules:
+        name = ast.unparse(call.func)
+        names = name.split(".")
+        takes_array = "_x_" in map(ast.unparse, call.args)
+        if not takes_array or "(" in name or len(names) == 1 or names[0] not in modules:
             continue
         owner = ".".join((modules[names[0]], *names[1:-1]))
         framework = frameworks.get(owner.partition(".")[0], probe.name)
@@ -205,7 +202,7 @@ def _functions(
             framework,
             owner,
             names[-1],
-            f"{'.'.join(names)}({ARRAY})",
+            f"{name}({ARRAY})",
             gives=framework == probe.name and code in {export.code for export in probe.exports},
             takes=framework != probe.name or code in {way.code for way in probe.imports},
             takes_buffers=Protocol.BUFFER in protocols or "frombuffer" in names[-1],
@@ -223,30 +220,9 @@ def array_type_name(probe: type[Probe]) -> str:
     return name if is_own and all(part.isidentifier() for part in name.split(".")) else ""
 
 
-def _calls(code: str) -> list[ast.Call]:
+def _calls(code: str) -> list[Any]:
     text = code.format(x="_x_", dtype="float32", shape="(1,)")
     return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
-
-
-def _is_array(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == "_x_"
-
-
-def _is_chain(call: ast.Call) -> bool:
-    """Whether it is a method of the array, or of a result of such a method."""
-    node: Any = call
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        node = node.func.value
-    return _is_array(node)
-
-
-def _dotted(node: ast.AST) -> tuple[str, ...]:
-    if isinstance(node, ast.Name):
-        return (node.id,)
-    if isinstance(node, ast.Attribute):
-        owner = _dotted(node.value)
-        return (*owner, node.attr) if owner else ()
-    return ()
 
 
 def _imported(setup: str) -> dict[str, str]:

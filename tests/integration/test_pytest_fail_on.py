@@ -32,6 +32,10 @@ def test_fails_by_itself():
     step()
     assert X.sum() == 7
 
+@pytest.mark.dlprof_fail_on("copy")
+def test_may_copy_without_a_row():
+    torch.stack([torch.from_numpy(X)])
+
 def test_converts_before_the_block(dlprof_fail_on):
     step()
     with dlprof_fail_on("copy") as found:
@@ -53,7 +57,9 @@ def test_a_test_fails_for_what_it_forbids(pytester, monkeypatch):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makepyfile(test_a=CONTENT)
     ran = pytester.runpytest_subprocess("-p", "dlprof.pytest_plugin", "-rA", "--strict-markers")
-    ran.assert_outcomes(passed=4, failed=len(FAILED))
+    ran.assert_outcomes(passed=5, warnings=1, failed=len(FAILED))
     for name, said in FAILED.items():
         text = ran.stdout.str().split(f"__ test_{name} __")[1].split("\n__")[0]
         assert said in text
+    warning = ran.stdout.str().split("= warnings summary =")[1]
+    assert "dlprof_fail_on: passed, but unknown for test_a.py:32" in warning

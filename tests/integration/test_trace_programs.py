@@ -167,6 +167,25 @@ os.waitpid(child, 0)
     assert "--fail-on copy: unknown, as 1 of 2 processes did not write all counts" in traced.stderr
 
 
+def test_a_call_in_which_a_process_was_killed_is_named(trace):
+    text = """\
+import numpy, os, signal
+class Deadly:
+    @property
+    def __array_interface__(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+numpy.frombuffer(b"1234", "uint8")
+child = os.fork()
+if child == 0:
+    numpy.array(Deadly())
+os.waitpid(child, 0)
+"""
+    _, traced = trace(text)
+    words = " ".join(traced.stderr.split())
+    assert words.count("did not return from") == 1
+    assert "did not return from numpy.array(x) in app.py:9." in words
+
+
 @pytest.mark.parametrize(
     "trouble",
     [
@@ -227,11 +246,10 @@ start("-u", __file__, "as a script")
 start("-O", "-m", "app", "as a module")
 start(__file__, "elsewhere", env={{**os.environ, "PYTHONPATH": "/nowhere"}})
 start("-c", "print(1)")
-start("nowhere.py", "not there")
 """
     found, plain, traced = run(text)
     check_same(plain, traced)
-    assert calls(found) == 3
+    assert calls(found) == 4
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

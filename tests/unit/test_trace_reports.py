@@ -165,11 +165,11 @@ BIG = {**ROW, "calls": 10, "copies": 10, "total_ns": 1_000_000}
         ([{**BIG, "parallel_ns": 5_000_000}], "12 ms in all threads"),
         ([BIG, {**BIG, "producer": "torch", "consumer": "numpy"}], "torch → numpy"),
         ([{**BIG, "total_ns": 10**9}], "in parallel"),
-        ([{**BIG, "library": "stable_baselines3", "via": "torch.a.f"}], "--include stable_base"),
+        ([{**BIG, "via": "stable_baselines3.common.f"}], "--include stable_base"),
     ],
 )
 def test_a_row_shows_what_its_time_stands_for(lines, text):
-    others = [{**BIG, "line": 9, "library": line.get("library", "")} for line in lines]
+    others = [{**BIG, "line": 9, "via": line.get("via", "")} for line in lines]
     report = terminal.render(trace_document(trace_of(*lines, *others), full=True), full=True)
     assert text in " ".join(report.split())
 
@@ -185,13 +185,6 @@ def test_a_first_call_that_loads_code_ranks_no_line():
     compiled = {**BIG, "line": 3, "total_ns": 9_000_000, "first_ns": 8_900_000}
     found = trace_document(trace_of(BIG, compiled))
     assert "a.py:1" in found.answers[0].note
-
-
-@pytest.mark.parametrize("entry", [[0, 1, 5, 1, 0], [0, 1, -1, 1, 0]])
-def test_a_timeline_of_rows_that_are_not_there_is_refused(entry):
-    fields = {"program": [], "exit_code": 0, "wall_ns": 1, "timeline": [entry]}
-    with pytest.raises(ValidationError, match="row that is not there"):
-        Trace.model_validate(fields)
 
 
 def test_a_time_that_no_machine_has_is_refused():

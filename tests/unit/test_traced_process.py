@@ -22,7 +22,7 @@ def interrupted(*fields):
     signal.raise_signal(signal.SIGINT)
     return whole(*fields)
 tracing.completed = interrupted
-print(tracing.trace(tracing.Program(("app.py",))).exit_code)
+print(tracing.trace(["app.py"]).exit_code)
 """
 PROGRAM = """\
 import os, signal
