@@ -108,18 +108,18 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
 def smaller(session: Session, finding: FindingRecord, longest: int) -> Reproducer | None:
     """Return the script with axes of at most the ``longest`` length.
 
-    None if the array has no longer one, if the finding is about times, which belong to a size, and
-    if dlprof did not make the array.
+    None if the array has no longer one or is one of the survey, if the finding is about times,
+    which belong to a size, and if dlprof did not make the array.
     """
     rule, result = BY_ID[finding.rule], clearest(session, finding)
     case, recipe = result.case, result.recipe
     shape = tuple(min(longest, size) for size in case.shape)
     probes = {probe.name: probe for probe in BUILTIN}
-    if rule.times or _is_own(session) or case.producer not in probes:
+    if rule.times or case.survey or _is_own(session) or case.producer not in probes:
         return None
     if recipe is None or shape == case.shape:
         return None
-    spec = ArraySpec(shape, case.dtype, case.layout, case.device, corners=case.survey)
+    spec = ArraySpec(shape, case.dtype, case.layout, case.device)
     create = creates(probes[case.producer](), spec)
     changes = {
         "case": case.model_copy(update={"shape": shape}),

@@ -144,7 +144,7 @@ def ticket(
 ) -> str:
     """Return Markdown to paste; ``script`` is the reproducer, or why there is none."""
     results = [session.results[index] for index in finding.results]
-    result = clearest(session, finding) if results else None
+    measured = result = clearest(session, finding) if results else None
     calls = _other_calls(session, finding)
     title = _prose(finding.summary)
     shown = [f"**Not reproduced:** no script can be made: {_prose(str(script))}."]
@@ -158,7 +158,7 @@ def ticket(
     more = f" (and {counted(len(calls), 'more path')})" if calls else ""
     parts = [
         f"# {title}{more}",
-        _facts(finding, result),
+        _facts(finding, measured, result),
         "\n- ".join(["The same happens with:\n", *calls]) if calls else "",
         "## Reproducer",
         *shown,
@@ -181,11 +181,16 @@ def _block(text: str, language: str = "") -> str:
     return markdown.block(sanitised(without_names(text).expandtabs()), language)
 
 
-def _facts(finding: FindingRecord, result: Result | None) -> str:
-    """Return one paragraph: the array, the problem, and the behavior that is expected instead."""
+def _facts(finding: FindingRecord, measured: Result | None, result: Result | None) -> str:
+    """Return one paragraph: the array, the problem, and the behavior that is expected instead.
+
+    The array is that of ``result``; dlprof ``measured`` another one if that is smaller.
+    """
     summary = _prose(finding.summary)
-    if result is None:
+    if measured is None or result is None:
         return summary
+    if measured.case.shape != result.case.shape:
+        summary = f"{summary} dlprof measured {shape_text(measured.case.shape)}."
     case = result.case
     array = f"{case.dtype} {shape_text(case.shape)}, {case.layout} layout, on {case.device}"
     is_array = _prose(f"is a {case.producer} array ({array}), converted to {case.consumer}.")

@@ -23,6 +23,11 @@ DOCUMENTS = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 
+LINKED = dict.fromkeys(
+    [*DOCUMENTS, *(ROOT / "docs").rglob("*.md"), *(ROOT / "dlprof/judge/pages").glob("*.md")]
+)
+"""Documents that people read on a code host."""
+
 every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 
 
@@ -134,12 +139,28 @@ def test_the_exit_codes_of_the_contract_are_documented():
     assert raised <= promised
 
 
-@every_document
-def test_links_between_documents_lead_somewhere(document):
-    prose = re.sub(r"```text\n.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)#\s]+)", prose):
+def without_code(path):
+    blocks = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+    return blocks.sub("", path.read_text(encoding="utf-8"))
+
+
+def anchors(path):
+    """Return the anchors that GitHub gives to the headings of a document."""
+    headings = re.findall(r"^#+ (.*)$", without_code(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", LINKED, ids=lambda path: path.name)
+def test_each_link_has_words_and_leads_somewhere(document):
+    prose = re.sub(r"`[^`\n]+`", "code", without_code(document))
+    for words, target in re.findall(r"\[([^\]]*)\]\(([^)\s]*)", prose):
+        assert words.strip(), target
+        assert target, words
+        name, _, anchor = target.partition("#")
+        file = document.parent / name if name else document
         if "://" not in target:
-            assert (document.parent / target).exists(), target
+            assert file.exists(), target
+            assert not anchor or file.suffix != ".md" or anchor in anchors(file), target
 
 
 PYTHON_API = ROOT / "docs" / "python-api.md"

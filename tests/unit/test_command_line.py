@@ -62,7 +62,13 @@ def test_the_help_of_a_verb_fits_80_columns(dlprof, verb):
         (("explain", "DLP999"), "there is no rule"),
         (("matrx",), "no such command 'matrx'"),
         (("torch", "jax"), "write dlprof run torch jax"),
+<<<<<<< HEAD
         (("run", "a", "b", "--device", "gpu"), "expected one of auto, cpu, cuda, simulated"),
+=======
+        (("run", "a", "b", "--dtype", "fp16"), "did you mean 'float16'?"),
+        (("run", "a", "b", "--device", "gpu"), "did you mean 'cuda'?"),
+        (("run", "a", "b", "--device", "cuda:0"), "did you mean 'cuda'?"),
+>>>>>>> 2db45977 (Check every link and anchor of the documents, name a smaller array of a ticket, and test what new users meet)
         (("run", "a", "b", "--python", "/bin/ls"), "/bin/ls is no Python interpreter"),
         (("trace", "python", "train.py"), "leave out python: dlprof trace train.py"),
     ],
@@ -93,6 +99,13 @@ def test_outputs_that_contradict_each_other_are_refused(dlprof, tmp_path, words,
     ended = dlprof("report", "s.json", *words)
     assert (ended.code, (tmp_path / "s.json").read_bytes()) == (2, before)
     assert sentence in ended.err
+
+
+@pytest.mark.parametrize(
+    ("word", "rules"), [("wait", {"DLP001", "DLP002"}), ("copy", {"DLP004", "DLP018", "DLP020"})]
+)
+def test_explain_finds_the_rules_about_a_word(dlprof, word, rules):
+    assert rules <= {line.partition(" ")[0] for line in dlprof("explain", word).out.splitlines()}
 
 
 def test_a_kept_session_is_named_by_its_number(dlprof, tmp_path):

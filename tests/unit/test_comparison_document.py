@@ -1,6 +1,7 @@
 """The report of a comparison: the answer, the changes, and checks that fail as a gate does."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from builders import make_result
@@ -84,6 +85,19 @@ def test_the_worst_time_stands_first_and_equal_times_have_no_row():
 )
 def test_every_outcome_is_answered(base, head, headers, told):
     assert told in "\n".join(answers(base, head, **headers))
+
+
+@pytest.mark.parametrize(
+    ("method", "title"), [(("6 rounds",), "ratio, median of rounds"), ((), "HEAD/BASE")]
+)
+def test_the_ratio_of_a_gate_is_named_after_its_rounds(method, title):
+    found = comparison_document(replace(compared(suite(), suite(seed=50)), method=method))
+    assert title in [column.title for column in found.tables[0].columns]
+
+
+def test_nothing_to_compare_is_said_once():
+    found = document(suite(names="ab"), suite(names="cd"))
+    assert [answer.label for answer in found.answers] == ["nothing to compare"]
 
 
 def test_an_open_case_is_a_line_with_its_bound_and_a_row_only_if_it_does_not_pass():
