@@ -43,6 +43,7 @@ class Bar(Watcher):
             TimeRemainingColumn(compact=True),
             console=Console(stderr=True),
             transient=True,
+            speed_estimate_period=3600,  # phases are weighed: the whole run tells more than its end
             disable=not sys.stderr.isatty(),  # rich takes FORCE_COLOR for a terminal
         )
         self._ends_by_time, self._rounds = False, 0

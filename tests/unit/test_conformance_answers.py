@@ -103,7 +103,7 @@ def test_an_unknown_clause_is_a_row_of_the_table_and_no_pass(severity, fail_on, 
 def test_violated_clauses_are_counted_in_the_words_of_the_standard(severity, words, monkeypatch):
     name = next(one.name for one in CHECKS.values() if one.severity == severity)
     violated = Outcome("ok", None, {"verdict": "violated", "observation": ""}, stage="check")
-    monkeypatch.setattr("dlprof.cli.conformance.inspect_interpreter", lambda *_: CATALOG)
+    monkeypatch.setattr("dlprof.runner.catalog.inspect_interpreter", lambda *_: CATALOG)
     monkeypatch.setattr(worker_client, "start", lambda *_: Worker({name: violated}))
     assert f"x: {words}" in dlprof("conformance", "x", COLUMNS=80).out
 
