@@ -79,7 +79,8 @@ def compare_files(
     from dlprof.measuring.judged import load
 
     base, head = map(load, paths)
-    found = comparison.compare(base, head, criteria)
+    in_turns = comparison.is_one_gate(base, head)
+    found = comparison.compare(base, head, criteria, in_turns)
     report(found, unsure, (str(paths[0]), str(paths[1])), outputs, lambda: head, verb)
 
 

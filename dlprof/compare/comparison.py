@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from dlprof.compare.times import (
@@ -55,6 +57,8 @@ REGRESSIONS = (WORSE, SLOWER, GONE)
 
 DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
 """Exit codes."""
+AT_ONCE = timedelta(seconds=5)
+"""The sessions of a gate begin within this time."""
 
 Key = tuple[Any, ...]
 
@@ -243,6 +247,16 @@ def compare(
         )
         cases.append(judged(found, criteria))
     return Comparison(base, head, tuple(cases), criteria, differences(base, head), incomparable)
+
+
+def is_one_gate(base: Header, head: Header) -> bool:
+    """Whether a gate measured both in turns: it begins both sessions at once, by one command."""
+    if not (base.request.settings.in_turns and head.request.settings.in_turns):
+        return False
+    with suppress(ValueError):
+        begun = [datetime.fromisoformat(header.created) for header in (base, head)]
+        return base.command == head.command and abs(begun[1] - begun[0]) <= AT_ONCE
+    return False
 
 
 def _request(header: Header) -> tuple[object, ...]:

@@ -21,6 +21,7 @@ from dlprof.compare.comparison import (
     Compared,
     Comparison,
     exit_code,
+    is_one_gate,
     load_notice,
 )
 from dlprof.compare.environments import BY_ADDRESS, Environments, PathRow, read_cells
@@ -184,7 +185,8 @@ def _doubts(comparison: Comparison) -> Iterator[Answer]:
     unsure = sum(time.word == UNSURE for _, time in comparison.times)
     if unsure:
         gate = "dlprof gate measures both sides in turns and tells more"
-        advice = "a larger --budget may tell" if comparison.method else gate
+        is_gate = comparison.method or is_one_gate(comparison.base, comparison.head)
+        advice = "a larger --budget may tell" if is_gate else gate
         yield Answer("unsure", note=f"{unsure:,} of {len(comparison.times):,} times; {advice}")
     untimed = [case for case in comparison.having(UNSURE) if not case.times]
     yield from _answers(comparison, "unsure", untimed)
@@ -304,7 +306,7 @@ def _badness(entry: CaseTime) -> tuple[int, float]:
 def _times_table(
     comparison: Comparison, codes: dict[CaseRecord, Cell], times: Sequence[CaseTime]
 ) -> Table:
-    in_turns = bool(comparison.method)
+    in_turns = bool(comparison.method) or is_one_gate(comparison.base, comparison.head)
     ratio = "ratio, median of rounds" if in_turns else "HEAD/BASE"
     rows = []
     for case, time in times:

@@ -82,6 +82,19 @@ KNOWN: dict[str, Iterable[str]] = {
 }
 
 
+MEANT = {
+    "gpu": "cuda",
+    "cuda:0": "cuda",
+    "half": "float16",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "double": "float64",
+}
+"""Common words for a device or a dtype."""
+
+
 def axis_value(axis: str, text: str) -> tuple[str]:
     """Return the dtype, layout, placement or device (``axis``) that ``text`` names in any case.
 
@@ -91,6 +104,8 @@ def axis_value(axis: str, text: str) -> tuple[str]:
     word = text.strip().lower()
     if word in by_lower or (axis == "device" and simulated_in([word])):
         return (by_lower.get(word, word),)
+    if meant := by_lower.get(MEANT.get(word, "")):
+        raise UsageError(f"there is no such {axis}; did you mean {meant!r}?")
     hint = f"expected one of {', '.join(by_lower.values())}"
     if axis == "dtype":  # of the other axes all names fit, and 'gpu' is no 'cpu'
         hint = nearest(word, by_lower.values(), hint)

@@ -62,13 +62,9 @@ def test_the_help_of_a_verb_fits_80_columns(dlprof, verb):
         (("explain", "DLP999"), "there is no rule"),
         (("matrx",), "no such command 'matrx'"),
         (("torch", "jax"), "write dlprof run torch jax"),
-<<<<<<< HEAD
-        (("run", "a", "b", "--device", "gpu"), "expected one of auto, cpu, cuda, simulated"),
-=======
         (("run", "a", "b", "--dtype", "fp16"), "did you mean 'float16'?"),
         (("run", "a", "b", "--device", "gpu"), "did you mean 'cuda'?"),
         (("run", "a", "b", "--device", "cuda:0"), "did you mean 'cuda'?"),
->>>>>>> 2db45977 (Check every link and anchor of the documents, name a smaller array of a ticket, and test what new users meet)
         (("run", "a", "b", "--python", "/bin/ls"), "/bin/ls is no Python interpreter"),
         (("trace", "python", "train.py"), "leave out python: dlprof trace train.py"),
     ],

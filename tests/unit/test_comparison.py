@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from builders import make_session
 from comparison_builders import case_words, compared, medians, only_words, pair, suite, timed
 
-from dlprof.compare.comparison import compare, exit_code
+from dlprof.compare.comparison import compare, exit_code, is_one_gate
 from dlprof.compare.times import WIDE
 from dlprof.compare.verdicts import Criteria
 from dlprof.errors import UsageError
@@ -131,3 +132,12 @@ def test_two_quick_sessions_tell_nothing_about_times():
     label, time = comparison_answers(found)[0].label, found.times[0][1]
     assert label == "not known whether HEAD is slower"
     assert (time.ratio, time.interval) == (1.4, None)
+
+
+@pytest.mark.parametrize(("begun", "together"), [("00:00:01", True), ("00:09:00", False)])
+def test_the_two_sessions_of_a_gate_are_paired_by_round(begun, together):
+    axes = {"pairs": [["torch", "numpy"]], "axes": {"shapes": [[4, 4]]}}
+    request = {"request": {**axes, "settings": {"in_turns": True}}}
+    headers = [{**request, "created": f"2026-01-01T{at}+00:00"} for at in ("00:00:00", begun)]
+    base, head = (make_session(**header) for header in headers)
+    assert is_one_gate(base, head) is together
