@@ -75,7 +75,7 @@ def test_a_value_is_the_same_from_every_source(key, text, python, value):
             "did you mean 'float8_e4m3fn', 'float8_e5m2'",
         ),
         ('layouts = "x"', "layouts", ["x"], "x", "C, aligned, F"),
-        ('devices = "gpu"', "devices", ["gpu"], "gpu", "auto, cpu, cuda"),
+        ('devices = "gpu"', "devices", ["gpu"], "gpu", "did you mean 'cuda'"),
         ('placements = "x"', "placements", ["x"], "x", "convert, in-loop"),
         ("rounds = 0", "rounds", "0", 0, "1 to 1,000"),
         ("rounds = 1.5", "rounds", "1.5", 1.5, "1 to 1,000"),
