@@ -273,7 +273,8 @@ def _cause(case: CaseView) -> Cause | None:
         difference = _difference(request, answer)
         by_user = any(USER_WORDS.get(name, "\0") in case.code for name in {*request} - {*answer})
         if difference and not by_user:
-            words = f"{consumer} asks {producer} {difference}"
+            caller = "the call" if "__dlpack__(" in case.code else consumer
+            words = f"{caller} asks {producer} {difference}"
             return Cause(words, {"answered": _listed(answer)})
     if code := answers.get(IMPORTED_OTHERWISE, {}).get("code"):
         words = f"the capsule of {producer} is versioned, and {consumer} takes a legacy one"

@@ -190,7 +190,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
         yield finding(
             group,
             ("leaves", "leave"),
-            f"{_kind(evidence)} behind",
+            f"{_kind(evidence)} behind{' when refusing' * (call == 'refusal')}",
             _remains_text(evidence, call),
             brief="It is still there 2 s later.",
             advice=advice.strip(),

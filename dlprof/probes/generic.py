@@ -274,8 +274,9 @@ class Generic(Probe):
     def check_ready(self, result: Any) -> None:
         """Raise :class:`Unsupported` if nothing says whether a result is complete."""
         kind = type(result)
-        if kind.__module__ != "builtins":
-            name = f"{kind.__module__}.{kind.__qualname__}"
+        module = getattr(kind, "__module__", "builtins")  # made in a namespace without a name
+        if module != "builtins":
+            name = f"{module}.{kind.__qualname__}"
             raise Unsupported(f"nothing says when {name} is ready")
 
 

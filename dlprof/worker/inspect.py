@@ -329,7 +329,10 @@ def find_source(text: str, source: str | None, namespace: dict[str, Any]) -> str
 def describe_array(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
     """Describe a source or a result: its framework, else the library and the type."""
     memory, is_bytes = generic.metadata(thing), generic.is_bytes(thing)
-    roots = [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
+    roots = [
+        str(getattr(kind, "__module__", "builtins")).partition(".")[0]
+        for kind in type(thing).__mro__
+    ]
     for root in (ROOTS.get(root, root) for root in roots):
         for source, probe in probes:
             known = _described(probe, thing) if probe.module.partition(".")[0] == root else None

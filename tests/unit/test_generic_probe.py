@@ -8,6 +8,7 @@ import pytest
 
 from dlprof.probes.base import Unsupported
 from dlprof.probes.generic import NOTHING, Generic, metadata, wait_text
+from dlprof.worker.inspect import describe_array
 
 
 class Box:
@@ -159,3 +160,10 @@ def test_bytes_have_neither_shape_nor_dtype(thing):
 def test_the_values_of_an_object_without_a_protocol_are_unsupported():
     with pytest.raises(Unsupported):
         Other().to_numpy(object())
+
+
+def test_a_type_that_was_made_in_a_namespace_without_a_name_is_described():
+    names = {}
+    exec("import ctypes; x = (ctypes.c_double * 7)()", names)
+    found = describe_array(names["x"], [])
+    assert (found["side"]["name"], found["shape"]) == ("c_double_Array_7", [7])

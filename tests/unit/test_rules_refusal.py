@@ -14,7 +14,7 @@ def refused(code, *errors, **evidence):
 def test_a_refusal_that_leaves_memory_behind_is_an_error():
     (found,) = find([refused("f(x)", "TypeError", verdict="retained", bytes_per_conversion=16384)])
     assert (found.rule, found.severity) == ("DLP010", "error")
-    assert "behind: 16 KiB per refusal" in found.headline
+    assert "behind when refusing: 16 KiB per refusal" in found.headline
     assert found.advice.startswith("Do not try the call")
 
 
