@@ -82,14 +82,10 @@ class OnnxRuntimeSteps(Steps, OnnxRuntime):
             )
 
     def pointer(self, array: Any) -> int | None:
-        if hasattr(array, "data_ptr"):
-            return super().pointer(array)
-        return int(array.ctypes.data)
+        return super().pointer(array) if hasattr(array, "data_ptr") else int(array.ctypes.data)
 
     def to_numpy(self, array: Any) -> Any:
-        if hasattr(array, "data_ptr"):
-            return super().to_numpy(array)
-        return array.copy()
+        return super().to_numpy(array) if hasattr(array, "data_ptr") else array.copy()
 
     def read(self, name: str) -> str:
         return "y.sum()" if name == FRESH else "y.numpy().sum()"

@@ -138,23 +138,15 @@ class List(Probe):
             "write": "for item in {x}: item[...] = 1",
         }
 
-    def use(self, device: str) -> str:
-        raise Unsupported("a list has no operations on numbers")
-
 
 def faster(layout: str, consumer: str) -> str:
     """Return the code that usually takes a list of this layout in fastest; empty if unknown."""
-    library = layout.partition(HOLDS)[2]
-    if library == "torch":
-        stacked = "torch.stack({x})"
-        return (
-            stacked
-            if consumer == "torch"
-            else WAYS.get(consumer, "").format(x=f"{stacked}.numpy()")
-        )
-    return WAYS.get(consumer, "").format(
-        x="numpy.array({x})" if layout == NESTED else "numpy.stack({x})"
-    )
+    stacked = "numpy.array({x})" if layout == NESTED else "numpy.stack({x})"
+    if layout.endswith(f"{HOLDS}torch"):
+        if consumer == "torch":
+            return "torch.stack({x})"
+        stacked = "torch.stack({x}).numpy()"
+    return WAYS.get(consumer, "").format(x=stacked)
 
 
 def first(array: Any) -> Any:
