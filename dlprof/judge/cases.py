@@ -137,7 +137,6 @@ class Cases:
 
     @cached_property
     def _sources(self) -> dict[Hashable, set[float]]:
-        """By producer and device: the alignments of its arrays."""
         found: dict[Hashable, set[float]] = defaultdict(set)
         for case in self.cases:
             for word, evidence in case.kinds:
@@ -199,7 +198,6 @@ class Cases:
         return self._is_sound(case) and not self.may_tear(case)
 
     def _is_sound(self, case: CaseView) -> bool:
-        """Whether the case may be advised if its result is waited for."""
         safety = self.safety(case)
         return (
             (safety.is_trusted or (safety.needs_wait and case.is_right and case.is_measured))

@@ -63,7 +63,6 @@ def _costs_more(
     does: str,
     claim: str,
 ) -> FindingRecord:
-    """Build the finding that a cheaper path can replace the first of ``group``."""
     worst = group[0]
     surely = surely_saved_ns(worst.ready, other.ready)
     return finding(

@@ -91,7 +91,6 @@ def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _retry(case: CaseView) -> HandshakeEvent | None:
-    """Return the first refused call of a conversion that worked, if another call followed."""
     for refused, following in pairwise(_calls(case)):
         if not _returned(refused) and following.outcome is not None:
             return refused

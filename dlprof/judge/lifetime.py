@@ -58,7 +58,6 @@ def _leak(result: Result) -> tuple[str, LeftBehind]:
 
 
 def _remains(evidence: LeftBehind) -> dict[str, float]:
-    """Return the average per conversion that stays behind, by the names of :data:`METERS`."""
     counts = {name: getattr(evidence, name) or 0.0 for name in METERS}
     return {name: count for name, count in counts.items() if count >= METERS[name].least}
 
@@ -314,7 +313,6 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _loss(case: CaseView) -> tuple[object, ...]:
-    """Return what is lost, and by which release."""
     evidence = _evidence(case.result)
     return evidence.is_source_lost, evidence.is_other_lost, evidence.released_by
 

@@ -188,7 +188,6 @@ def _refusal(result: Result) -> Refused:
 
 
 def _prescribed_errors(result: Result) -> tuple[str, ...]:
-    """Return the errors that the standard allows for a forbidden copy; empty if it names none."""
     if _refusal(result).other_device:
         return OTHER_DEVICE
     code = result.case.code

@@ -154,7 +154,6 @@ class Subject:
         return next((look.alignment_bytes for _, look in places if look.verdict == word), None)
 
     def _create_text(self, *layouts: str) -> str:
-        """Return the text of the first of ``layouts`` that has one."""
         texts = [self.recipe.create[name] for name in layouts if self.recipe.create.get(name)]
         if not texts:
             raise NoReproducer("the session does not say how the array was made")

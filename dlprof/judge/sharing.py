@@ -51,7 +51,6 @@ def _limits(cases: Iterable[CaseView]) -> tuple[float, float] | None:
 
 
 def _path_key(case: CaseView) -> tuple[object, ...]:
-    """Return the path and the array without its layout."""
     record = case.result.case
     return (*case.pair, record.export, record.import_, record.shape, record.dtype, record.device)
 
@@ -139,8 +138,9 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
 def _contrast(
     case: CaseView, views: Mapping[tuple[object, ...], Sequence[CaseView]]
 ) -> Contrast | None:
+    limits = _limits([case])
     if case.kind == "varies":
-        return _alignment_contrast([case])
+        return (None, limits) if limits else None
     if case.kind != "copy" or not case.stays_on_device:
         return None
     ratio, gap_ns = thresholds.SLOW_RATIO, thresholds.COSTLY_GAP_NS
@@ -148,16 +148,10 @@ def _contrast(
         if longer_by_itself(case.ready, view.ready, ratio, gap_ns):
             if not (is_contiguous(case) and is_contiguous(view)):
                 return view, None
-            if contrast := _alignment_contrast([case, view], view):
-                return contrast
+            if both := _limits([case, view]):
+                return view, both
     # The instrument *alignment* may have seen a view of aligned memory.
-    is_tried = case.by_address is not None and is_contiguous(case)
-    return _alignment_contrast([case]) if is_tried else None
-
-
-def _alignment_contrast(cases: Sequence[CaseView], view: CaseView | None = None) -> Contrast | None:
-    limits = _limits(cases)
-    return None if limits is None else (view, limits)
+    return (None, limits) if limits and case.by_address and is_contiguous(case) else None
 
 
 NO_COPY_MADE = f"""
@@ -239,7 +233,6 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _promise_text(result: Result) -> str:
-    """Return the promise and its source; a user's own call has a keyword only."""
     if result.case.is_statement:
         asks = "forbids" if result.case.promise == "view" else "asks for"
         return f"its keyword {asks} a copy"
@@ -247,7 +240,6 @@ def _promise_text(result: Result) -> str:
 
 
 def _is_harmless(case: CaseView) -> bool:
-    """Whether the memory is shared, and neither framework can write it."""
     sides = case.writable.source, case.writable.result
     return case.promise == "copy" and sides == (False, False)
 
@@ -351,13 +343,11 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _is_whole(case: CaseView) -> bool:
-    """Whether no write after the call changed a copy."""
     look = case.result.early_write
     return look is not None and look.says("safe") and not has_gap(case, "early_write")
 
 
 def _torn_condition(case: CaseView) -> str:
-    """Return the condition of torn copies; empty if there is none."""
     looks = [
         look for _, evidence in all_looks(case.result.early_write) for look in _looks(evidence)
     ]

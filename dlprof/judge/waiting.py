@@ -103,7 +103,6 @@ def show_device_sync(subject: Subject) -> Effect:
 
 
 def _queue(subject: Subject, behind: str, verdict: str) -> str:
-    """Return a body that runs ``behind`` with longer and longer queues of work."""
     texts = subject.recipe.queue
     if "enqueue" not in texts:
         raise NoReproducer("the session does not say how work is queued")
@@ -170,7 +169,6 @@ def device_sync(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _waits(cases: Cases, order: str, better: tuple[str, ...]) -> Iterator[FindingRecord]:
-    """Find the cases of an order, and replacements with a ``better`` one."""
     replacements = {
         case.index: _ordered_path(cases, case, better)
         for case in cases.cases
