@@ -139,7 +139,7 @@ def _packages(header: Header) -> dict[str, str]:
     """Return the versions of the measured packages, in the order of the pairs."""
     # A model of the user stands behind a colon.
     names = [name.partition(":")[0] for pair in header.request.pairs for name in pair]
-    versions = dict(header.environment.distributions(names or [""]))
+    versions = dict(header.environment.distributions(names))
     return {name: versions[name] for name in (*names, *versions) if name in versions}
 
 

@@ -405,7 +405,7 @@ class Environment(Record):
         return [
             (name, version)
             for name, version in (self.packages or {}).items()
-            if libraries.get(name) in frameworks or name.lower().startswith(roots)
+            if libraries.get(name) in frameworks or name.lower().partition("-")[0] in roots
         ]
 
     @property

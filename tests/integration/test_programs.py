@@ -36,6 +36,7 @@ def hostile(tmp_path_factory):
         ("floods(v)", "instead of a JSON object"),
         ("ends_stdout(v)", "before it answered time"),
         ("slower_than_the_clock(v)", "answers time with"),
+        ("is_not_called(v)", "calls: they are not made"),
     ],
 )
 def test_a_program_that_fails_costs_one_case_and_is_said_in_a_sentence(hostile, code, sentence):
@@ -80,6 +81,14 @@ def test_a_result_that_other_conversions_change_says_nothing_of_its_lifetime(tmp
     (found,) = results(file).values()
     assert found.lifetime.verdict == "unknown"
     assert "other conversions change its result" in found.lifetime.evidence.reason
+
+
+def test_a_conversion_that_keeps_its_arrays_is_a_leak(tmp_path):
+    file, path = tmp_path / "session.json", ("--path", "leaks(v)")
+    done = dlprof("time", "--program", HOSTILE, *path, "--rounds", 1, "--shape", 1024, "-o", file)
+    assert (done.code, "DLP010" in done.said) == (0, True)
+    (found,) = results(file).values()
+    assert found.lifetime.verdict == "retained"
 
 
 def test_a_statement_and_a_program_exclude_each_other():

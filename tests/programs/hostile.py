@@ -13,10 +13,10 @@ FAULTS = {
     "floods(v)": lambda: print("x" * (2 << 20)),
     "ends_stdout(v)": lambda: os.close(1),
 }
-LIES = ("slower_than_the_clock(v)", "names_the_source(v)", "names_no_memory(v)")
-CODES = ["v[:]", *FAULTS, *LIES, "reuses(v)"]
+LIES = ("slower_than_the_clock(v)", "is_not_called(v)", "names_the_source(v)", "names_no_memory(v)")
+CODES = ["v[:]", *FAULTS, *LIES, "reuses(v)", "leaks(v)"]
 HELLO = {"protocol": 1, "language": "Python", "name": "arrays"}
-sources, results, reused = {}, [], array.array("d", bytes(2 << 20))
+sources, results, leaked, reused = {}, [], [], array.array("d", bytes(2 << 20))
 
 
 def convert(code):
@@ -24,6 +24,8 @@ def convert(code):
     if code == "reuses(v)":
         reused[: len(sources["v"])] = sources["v"]
         return reused
+    if code == "leaks(v)":
+        leaked.append(sources["v"][:])
     return sources["v"][:]
 
 
@@ -39,7 +41,7 @@ def answer(do, path=0, calls=0, shape=(), **_):
         for _ in range(calls):
             convert(code)
         ns = time.perf_counter_ns() - begin
-        return {"ns": 1000 * ns if code.startswith("slower") else ns}
+        return {"ns": {"slower_than_the_clock(v)": 1000 * ns, "is_not_called(v)": 9}.get(code, ns)}
     if do == "look":
         results[:] = [convert(code)]
         before, sources["v"][0] = results[0][0], 1e9

@@ -15,6 +15,7 @@ def test_a_library_is_listed_with_its_framework():
     known = Environment.model_validate(KNOWN)
     assert known.distributions(["numpy"]) == [("numpy", "2.4"), ("worker", "1.5")]
     assert known.distributions(["onnxruntime"]) == [("onnxruntime-gpu", "1.2")]
+    assert known.distributions(["N"]) == []  # a language
 
 
 def test_a_probe_names_the_libraries_that_are_installed():

@@ -8,6 +8,7 @@ and are not counted.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -17,7 +18,7 @@ from dlprof.probes.base import BITS, ArraySpec, Import, Unsupported, numbers
 from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker import memory, timer
 from dlprof.worker.channel import Reply
-from dlprof.worker.growth import has_grown, is_retained
+from dlprof.worker.growth import RELEASED_S, has_grown, is_retained
 from dlprof.worker.instruments import copy_cost, lifetime
 from dlprof.worker.instruments.values import unequal
 from dlprof.worker.program import Program, ProgramProbe
@@ -153,8 +154,10 @@ def _lifetime(conversion: Conversion) -> dict[str, Any]:
         if evidence["changed_after_drop"] is not False:
             return verdict("dangling", evidence | {"created_shape": list(trial.spec.shape)})
     trial.make()
-    grown = min(_resident_growth(trial) for _ in range(GROWTH_RUNS)) / GROWTH_CALLS
-    evidence |= {"bytes_per_conversion": grown, "conversions": GROWTH_CALLS}
+    grown = min(_resident_growth(trial) for _ in range(GROWTH_RUNS))
+    if grown > 0:
+        grown = min(grown, _resident_growth(trial, RELEASED_S))
+    evidence |= {"bytes_per_conversion": grown / GROWTH_CALLS, "conversions": GROWTH_CALLS}
     evidence |= {"size_bytes": trial.spec.size_bytes}
     if has_grown(evidence) and not is_retained(evidence):
         return verdict("unknown", evidence, lifetime.TOO_LITTLE)
@@ -181,10 +184,11 @@ def _without_source(trial: Conversion) -> dict[str, Any]:
     return {"changed_after_drop": different > 0}
 
 
-def _resident_growth(trial: Conversion) -> int:
-    """Return the bytes that the program's resident set grows by in some conversions."""
+def _resident_growth(trial: Conversion, wait_s: float = 0.0) -> int:
+    """Return the bytes by which the program's resident set grows in some conversions."""
     before = memory.resident_bytes(trial.program.pid)
     trial.program.time(trial.path, GROWTH_CALLS)
+    time.sleep(wait_s)
     return memory.resident_bytes(trial.program.pid) - before
 
 
