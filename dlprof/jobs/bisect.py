@@ -76,5 +76,9 @@ def differ(base: Session, head: Session) -> bool:
 
 def requirements(ends: Sequence[ProbeInfo], package: str) -> list[str]:
     """Return the frameworks of a path in the versions installed here, without the package."""
-    known = {end.distribution: (end.version or "").partition("+")[0] for end in ends}
-    return [f"{name}=={version}" for name, version in known.items() if name != package and version]
+    found = {}
+    for end in ends:
+        name, version = end.distribution or end.requirement, (end.version or "").partition("+")[0]
+        found[name] = f"{name}=={version}" if version else end.requirement
+    found.pop(package, None)
+    return list(found.values())

@@ -1,11 +1,13 @@
 """Search for the release that changed a path, on made-up sessions."""
 
+from types import SimpleNamespace
+
 import pytest
 from builders import make_result, make_session
 from rule_builders import verdict
 
 from dlprof.errors import Unsure, UsageError
-from dlprof.jobs.bisect import Tried, bisect, release_range
+from dlprof.jobs.bisect import Tried, bisect, release_range, requirements
 from dlprof.report.comparison_document import bisect_document
 from dlprof.report.terminal import render
 
@@ -58,3 +60,10 @@ def test_releases_between_good_and_bad_are_listed_in_order():
     assert release_range(known, "2.9.1", "2.8.0") == ["2.9.1", "2.9.0", "2.8.0"]
     with pytest.raises(UsageError, match=r"no release 2\.9"):
         release_range(known, "2.9", "2.11.0")
+
+
+def test_the_other_framework_is_installed_in_the_version_that_is_here_or_in_any():
+    here = SimpleNamespace(distribution="torch", requirement="torch", version="2.13.0+cpu")
+    missing = SimpleNamespace(distribution=None, requirement="jax", version=None)
+    assert requirements((here, missing), "numpy") == ["torch==2.13.0", "jax"]
+    assert requirements((here, missing), "torch") == ["jax"]
