@@ -457,15 +457,3 @@ def deleter_in_thread(framework: Any) -> None:
     x = framework.make("C")
     managed = consumed(framework, x)
     in_thread(lambda: delete(managed))
-
-
-@must(DELETER, "Two capsules of one array are independent.", exports)
-def two_capsules(framework: Any) -> None:
-    x = framework.make("C")
-    values = framework.values(x)
-    first, second = consumed(framework, x), consumed(framework, x)
-    delete(first)
-    del x
-    gc.collect()
-    if elements(second) != values:
-        raise Violated(f"after the first is released, the second has {elements(second)}")

@@ -212,6 +212,16 @@ return shapes[0] != shapes[1]
 """
 
 
+DEVICE = """
+<create>
+<convert of y>
+numbers = x.__dlpack_device__()[1], y.__dlpack_device__()[1]
+places = <address of x>, <address of y>
+print("x names device %d, y names %d" % numbers, "for the same memory" * (places[0] == places[1]))
+return numbers[0] != numbers[1] and places[0] == places[1]
+"""
+
+
 def show_wrong_values(subject: Subject) -> Effect:
     kind = _symptom(CaseView(0, subject.result))
     evidence = (subject.result.values.first("wrong") if subject.result.values else None) or Values()
@@ -223,6 +233,8 @@ def show_wrong_values(subject: Subject) -> Effect:
             raise NoReproducer("it takes two arrays, and the setup of your own makes one")
     elif kind == "shape":
         does, template = "loses the shape", SHAPE
+    elif kind == "device":
+        does, template = "names a wrong device", DEVICE
     create = subject.recreate(evidence)
     other = f"{create}\n{subject.idiom('write', 'x')}" if "<other>" in template else ""
     return subject.shown(does, template, create=create, other=other)
@@ -233,7 +245,7 @@ def _symptom(case: CaseView) -> str:
 
     Values that a narrower dtype cannot hold are the dtype's fault.
     """
-    worst = (*SIDE_EFFECTS, *(["shape"] if "values" not in case.changed.kinds else []))
+    worst = (*SIDE_EFFECTS, "device", *(["shape"] if "values" not in case.changed.kinds else []))
     kinds = [str(kind) for kind in worst if kind in case.changed.kinds]
     if kinds or not case.is_wrong:  # also a shape that the user's own statement makes
         return (*kinds, "")[0]
@@ -265,6 +277,8 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
         if kind in SIDE_EFFECTS:
             verb, does = SIDE_EFFECTS[kind].verb, ""
             numbers = _count_text(getattr(changed, kind))
+        elif kind == "device" and changed.device:
+            does, numbers = "a wrong device", "{1} for memory of {0}".format(*changed.device)
         elif kind == "shape" and changed.shape:
             before, after = map(shape_text, changed.shape)
             does, numbers = "a result of another shape", f"shape {after} instead of {before}"

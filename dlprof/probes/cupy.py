@@ -97,6 +97,9 @@ class CuPy(Probe):
             array = array.view("uint16")
         return array.get()
 
+    def device(self, array: Any) -> str:
+        return "cuda"
+
     def wait(self, device: str) -> str:
         return "cupy.cuda.get_current_stream().synchronize()"
 

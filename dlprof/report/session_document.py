@@ -46,7 +46,7 @@ MOST_PACKAGES, MOST_WORDS = 6, 20
 WORDS = {
     "view": "is a view",
     "copy": "is a copy",
-    "wrong": "gives wrong values",
+    "wrong": "gives a wrong result",
     "refused": "is refused",
     "crash": "crashes",
     "hangs": "hangs",

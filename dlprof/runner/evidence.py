@@ -228,6 +228,8 @@ class Changed(Record):
 
     shape: Maybe[tuple[tuple[Whole, ...], tuple[Whole, ...]]] = None
     dtype: Maybe[tuple[str, str]] = None
+    device: Maybe[tuple[str, str]] = None
+    """The device of the memory, and the one that the result names."""
     values: Maybe[Count] = None
     source: Maybe[Count] = None
     earlier_result: Maybe[Count] = None

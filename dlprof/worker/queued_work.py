@@ -75,9 +75,10 @@ class StreamSide:
     def at_home(self) -> Iterator[None]:
         """Inside, the framework is on this side's device and stream."""
         device = nullcontext() if self.gpu is None else self.probe.on_device(self.gpu.ordinal)
-        stream = None if self.stream is None else self.probe.on_stream(self.stream)
-        with device, stream or nullcontext():
-            yield
+        with device:  # a stream of torch belongs to the current device
+            stream = None if self.stream is None else self.probe.on_stream(self.stream)
+            with stream or nullcontext():
+                yield
 
     def active(self) -> AbstractContextManager[object]:
         """Inside, the framework is as a user has it: moved only if it is put on a stream."""

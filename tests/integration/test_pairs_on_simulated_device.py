@@ -92,6 +92,13 @@ def test_a_wait_for_work_on_the_second_device_is_no_race(tmp_path):
     assert result.ordering.verdict == "host-sync"
 
 
+def test_memory_that_is_named_after_another_device_is_an_error(tmp_path):
+    setup = "import cupy, torch; cupy.cuda.Device(1).use(); x = cupy.zeros((64, 64))"
+    words = ("-s", setup, "--device", "simulated:2", "--python", PYTHON, "-o", tmp_path / "s.json")
+    found = command_line.dlprof("time", *words, "torch.as_tensor(x, device='cuda:0')")
+    assert "a wrong device: cuda:0 for memory of cuda:1" in found.out
+
+
 BETWEEN_TWO = """
 import cupy, numpy, torch
 a = torch.from_numpy(numpy.arange(8.0)).to("cuda:1")

@@ -153,15 +153,13 @@ class Array:
         )
 
     def managed(self, name=NEW, flags=0):
-        tensor, data = self.tensor(), self.address
+        tensor = self.tensor()
 
         def delete(address):
             held.pop(address, None)
             is_main = threading.current_thread() is threading.main_thread()
             if fault == "deleter-in-thread" and not is_main:
                 os.abort()
-            if fault == "two-capsules":
-                ctypes.memset(data, 0, 4)
 
         deleter = Deleter(delete)
         kept.append(deleter)

@@ -21,6 +21,7 @@ def test_a_changed_dtype_is_an_error_that_names_the_loss():
     ("changed", "words"),
     [
         ({"shape": [[4, 4], [16]]}, "shape 16 instead of 4x4"),
+        ({"device": ["cuda:1", "cuda:0"]}, "cuda:0 for memory of cuda:1"),
         ({"values": VALUES}, "3 of 16 values changed"),
         ({"source": VALUES}, "changes its source: 3 of 16 values"),
         ({"earlier_result": VALUES}, "overwrites its earlier result: 3 of 16 values"),

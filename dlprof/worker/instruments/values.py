@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from dlprof.device.cuda import device_ordinal
 from dlprof.probes.base import BITS, CONTIGUOUS, ROOTS, ArraySpec, Probe, Unsupported
 from dlprof.probes.generic import UNKNOWN, is_array
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
@@ -42,6 +43,7 @@ OWN_LARGEST_BYTES = 64 << 20
 """A user's own array is read four times, and cannot be made smaller."""
 RING = 16
 """This many later results are held with the first."""
+CUDA_DEVICE = 2  # kDLCUDA
 WRITTEN = 1
 """The framework's write puts this everywhere, as the ``write`` of a reproducer does."""
 
@@ -86,7 +88,11 @@ def _compare(subject: Subject, source: Any, result: Any, dtypes: Sequence[str]) 
         _lengths(subject.consumer, result, spec.shape),
     ]
     is_cast = is_own and dtypes[0] != dtypes[1]
-    pairs = {"shape": shapes, "dtype": dtypes}
+    pairs: dict[str, Any] = {"shape": shapes, "dtype": dtypes}
+    named = attempt(lambda: tuple(map(int, result.__dlpack_device__())))
+    address = attempt(lambda: subject.consumer.pointer(result))
+    if not isinstance(named, Refusal) and named[0] == CUDA_DEVICE and isinstance(address, int):
+        pairs["device"] = f"cuda:{device_ordinal(address)}", f"cuda:{named[1]}"
     changed: dict[str, Any] = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
     before, after = ([length for length in shape if length != 1] for shape in shapes)
     is_alike = "shape" not in changed or (before == after and "dtype" not in changed)
