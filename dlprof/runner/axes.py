@@ -63,7 +63,8 @@ def check_shape_list(text: str) -> None:
     words = [word.strip() for word in text.split(",")]
     if len(words) > 1 and all(word.isdecimal() for word in words):
         one = f"{'x'.join(words)} for one array of {len(words)} dimensions"
-        raise UsageError(f"{text.strip()}: write {one}, or --shape {words[0]} --shape {words[-1]}")
+        several = f", or --shape {words[0]} --shape {words[-1]}" if len({*words}) > 1 else ""
+        raise UsageError(f"{text.strip()}: write {one}{several}")
 
 
 def shape_text(shape: Iterable[int]) -> str:
