@@ -95,7 +95,8 @@ def as_numpy(thing: Any) -> Any:
 
     found = _as_numpy(thing)
     if found.dtype.hasobject:
-        found = numpy.stack([numpy.asarray(item) for item in found.reshape(-1)])
+        items = list(found.reshape(-1))
+        found = numpy.stack(items) if items and type(items[0]) is numpy.ndarray else found
     if found.dtype.hasobject:
         raise Unsupported(f"dlprof cannot read the objects of a {type(thing).__name__}")
     return found

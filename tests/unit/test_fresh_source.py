@@ -15,8 +15,16 @@ from dlprof.worker.instruments.fresh_source import NEW, Pair, judge, measure
         (Pair(1_000_000, 100_000, is_view=False, same_result=False), True, "kept"),
         (Pair(40_000, 7_000, is_view=True, same_result=True), False, "kept"),
         (Pair(13_000, 7_000, is_view=True, same_result=True), False, "not kept"),
+        (Pair(13_000, 7_000, is_view=True, same_result=True, moved=True), False, "kept"),
     ],
-    ids=["given again", "made again", "much faster to a device", "costly view", "cheap view"],
+    ids=[
+        "given again",
+        "made again",
+        "much faster to a device",
+        "costly view",
+        "cheap view",
+        "joined",
+    ],
 )
 def test_memory_kept_for_an_array_is_seen(pair, crosses, word):
     assert judge([pair] * 3, 0.0, crosses)["verdict"] == word

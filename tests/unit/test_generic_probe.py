@@ -126,7 +126,11 @@ def test_an_array_of_arrays_is_read_as_one():
     assert Other().to_numpy(thing).tolist() == ARRAY.tolist()
 
 
-@pytest.mark.parametrize("items", [(None, 1.0), (ARRAY[0], ARRAY[0][1:])], ids=["None", "ragged"])
+@pytest.mark.parametrize(
+    "items",
+    [(None, 1.0), (1, "a"), (ARRAY[0], ARRAY[0][1:])],
+    ids=["None", "numbers and text", "ragged"],
+)
 def test_addresses_of_objects_are_no_values(items):
     with pytest.raises(Unsupported):
         Other().to_numpy(boxed(*items))

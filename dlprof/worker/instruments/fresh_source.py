@@ -44,6 +44,8 @@ class Pair(NamedTuple):
     second_ns: int
     is_view: bool
     same_result: bool
+    moved: bool = False
+    """Whether the source had no address before, as one of several chunks."""
 
 
 def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
@@ -87,7 +89,7 @@ def judge(pairs: list[Pair], clock_ns: float, crosses: bool = False) -> dict[str
     second = min(pair.second_ns for pair in pairs) - clock_ns
     is_cheaper = first - second > KEPT_NS and first > KEPT_RATIO * max(second, 0.0)
     if all(pair.is_view for pair in pairs):
-        is_kept = is_cheaper
+        is_kept = is_cheaper or any(pair.moved for pair in pairs)
     else:
         is_kept = all(pair.same_result for pair in pairs) or (crosses and is_cheaper)
     evidence = {"first_ns": first, "second_ns": second}
@@ -97,6 +99,7 @@ def judge(pairs: list[Pair], clock_ns: float, crosses: bool = False) -> dict[str
 def _convert_twice(subject: Subject) -> Pair | None:
     source = subject.make_another()
     call, wait = subject.converter(source), subject.waiter()
+    moved = subject.is_one_array and subject.producer.pointer(source) is None
     wait(subject.convert())
     first_ns, first = _once(call, wait)
     second_ns, second = _once(call, wait)
@@ -105,7 +108,7 @@ def _convert_twice(subject: Subject) -> Pair | None:
     if addresses[0] is None or addresses[1] is None or source_address is None:
         return None
     is_view = lies_within(addresses[0], source_address, source, subject.spec)
-    return Pair(first_ns, second_ns, is_view, addresses[0] == addresses[1])
+    return Pair(first_ns, second_ns, is_view, addresses[0] == addresses[1], moved)
 
 
 def _once(call: Callable[[], Any], wait: Callable[[Any], Any]) -> tuple[int, Any]:
