@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import plain_time, significant, size_text
 from dlprof.runner.trace import Trace, TraceRow
 from dlprof.text.clean import counted
@@ -49,6 +51,7 @@ def notes(trace: Trace) -> Iterator[str]:
             f"NumPy arrays as arguments of jitted functions: {counted(calls, 'call')} on {lines}"
             f" ({size_text(size, 2)}{whole}), {places}. Their own time is not known."
         )
+    yield from _ways_back(trace)
     if trace.uncounted:
         texts = [_uncounted(trace, *entry) for entry in trace.uncounted]
         more = f"; {counted(len(texts) - MOST_ADVICE, 'more line')}" if texts[MOST_ADVICE:] else ""
@@ -56,6 +59,21 @@ def notes(trace: Trace) -> Iterator[str]:
     if trace.unseen:
         where = " elsewhere" if trace.uncounted else ""
         yield f"not seen, if they occur{where}: {', '.join(trace.unseen)}."
+
+
+def _ways_back(trace: Trace) -> Iterator[str]:
+    """Name two lines between which an array may go to a framework and back."""
+    rows: dict[tuple[str, ...], TraceRow] = {}
+    for row in trace.rows:
+        for dtype, shape, *_ in row.arrays:
+            array = f"{dtype} {shape_text(tuple(shape))}"
+            out = rows.setdefault((row.producer, row.consumer, array), row)
+            back = rows.get((row.consumer, row.producer, array))
+            if back is not None and back is not out and math.prod(shape) > 1:
+                first, second = (f"{short_file(end.file)}:{end.line}" for end in (back, row))
+                way = f"{array} goes {back.producer} → {back.consumer} in {first}"
+                yield f"{way} and back in {second}; whether it is the same array is not followed."
+                return
 
 
 def _uncounted(trace: Trace, file: str, line: int, took_ns: int, copies: Sequence[str]) -> str:

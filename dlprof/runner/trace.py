@@ -63,6 +63,8 @@ FUNCTIONS = frozenset(
     )
 )
 """Methods and functions of modules that copy arrays and that have no row."""
+TENSORS = "Tensor()"
+"""Ends the calls of immutable types, which are named wherever the source has them."""
 LEAST_SHARE = 100
 """A line without a row counts if it takes this part of the run."""
 Result = Literal["view", "copy", "read", "mixed", "raised", "unknown"]
@@ -363,7 +365,12 @@ def _with_source(fields: Mapping[str, Any]) -> dict[str, Any]:
     times_ns = {(file, line): ns for file, line, ns in fields["lines"]}
     long = [place for place, ns in times_ns.items() if ns >= least_ns]
     places = dict.fromkeys([*((row["file"], row["line"]) for row in fields["rows"]), *long])
-    found = {name: File(name) for name in {file for file, _ in places}}
+    main = map(os.path.abspath, fields["program"][:1])
+    found = {name: File(name) for name in {*(file for file, _ in places), *main}}
+    for name, file in found.items():
+        for first, _, copies in file.statements.values():
+            if any(call.endswith(TENSORS) for call in copies):
+                places[name, first] = None
     statements = {}
     for file, line in places:
         first, last, copies = found[file].statements.get(line, (line, line, ()))

@@ -30,7 +30,7 @@ from dlprof.tracer.arrays import (
     queue_state,
     resolved,
 )
-from dlprof.tracer.place import Lines, Places
+from dlprof.tracer.place import CARRIED, Lines, Places
 from dlprof.tracer.rows import COPIES, READS, UNKNOWN, VIEWS, Queue, Row, Rows, count
 from dlprof.tracer.targets import Target
 
@@ -221,6 +221,8 @@ class Calls(dict[type, "Kind | None"]):
                 return found
         while frame is not None and frame.f_globals is GLOBALS:
             frame = frame.f_back  # C code, called by a wrapper, converts what that let through
+        if frame is not None and frame.f_code is CARRIED:
+            frame = frame.f_locals["_caller"]
         line, via = self.tracer.places.line_frame(frame), ""
         if frame is not None and line is not None and line is not frame:
             via = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial, update_wrapper
 from operator import attrgetter
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from dlprof.tracer import calls
 from dlprof.tracer.arrays import leaves, resolved
 from dlprof.tracer.calls import Tracer, make
+from dlprof.tracer.place import carried
 from dlprof.tracer.rows import NO_LINE
 from dlprof.tracer.targets import Target, declared
 
@@ -31,6 +32,8 @@ TABLES = (
 """Tables of functions that torch's compiler makes when it first needs them."""
 SCRIPTS = "torch.jit._builtins"
 """Has a table of functions by their ids for ``torch.jit.script``, made at its import."""
+THREADS = "asyncio.threads"
+FRAME = "f_code", "f_lasti", "f_lineno", "f_globals", "f_back"
 MISSING = object()
 FILE = calls.__file__
 RUNNERS = tuple(os.path.join(os.path.dirname(FILE), name) for name in ("program.py", "__main__.py"))  # noqa: PTH118, PTH120
@@ -58,6 +61,8 @@ class Installed:
         """Wrap imported modules now, and others when they are imported."""
         sys.meta_path.insert(0, self)
         self._warnings = Warnings()
+        if THREADS in sys.modules:
+            self._carry_lines()
         for root in list(self._waiting):
             if root in sys.modules:
                 self._imported(root)
@@ -81,6 +86,8 @@ class Installed:
         root = name.partition(".")[0]
         if name == COMPILER:
             before, after = self._take_out, self._compiler_imported
+        elif name == THREADS:
+            before, after = (lambda: None), self._carry_lines
         elif any(f"{item.owner}.".startswith(f"{name}.") for item in self._waiting.get(root, ())):
             before, after = partial(self._open_imports.add, name), partial(self._executed, name)
         else:
@@ -117,6 +124,22 @@ class Installed:
                 found()
         for owner, name, _, value in self._replaced:
             setattr(owner, name, value)
+
+    def _carry_lines(self) -> None:
+        """Let calls by ``asyncio.to_thread`` stand on the line that makes them."""
+        original = sys.modules[THREADS].to_thread
+
+        def to_thread(*args: Any, **kwargs: Any) -> Any:
+            frame: Any = sys._getframe(1)  # noqa: SLF001 - CPython's own way
+            # A copy: the frame goes on before the thread calls.
+            caller = SimpleNamespace(**{name: getattr(frame, name) for name in FRAME})
+            return original(carried, caller, *args, **kwargs)
+
+        wrapper = update_wrapper(to_thread, original)
+        self._originals[id(original)] = original, wrapper
+        for name in (THREADS, "asyncio"):
+            if hasattr(sys.modules[name], "to_thread"):
+                self._replace(sys.modules[name], "to_thread", wrapper)
 
     def _imported(self, root: str) -> None:
         """Wrap a framework's functions that exist by now. An error does not fail the import."""

@@ -8,6 +8,7 @@ import signal
 import sys
 import sysconfig
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from types import CodeType, FrameType
@@ -89,12 +90,20 @@ class Places:
                 return frame
             if package is None and self._is_of_package(frame.f_code.co_filename):
                 package = frame
-            frame = frame.f_back
+            frame = frame.f_locals["_caller"] if frame.f_code is CARRIED else frame.f_back
         return package
 
     def _is_of_package(self, name: str) -> bool:
         is_tracer = os.path.abspath(name).startswith(self._foreign_folders[-1])  # noqa: PTH100
         return not is_tracer and any(folder in name.split("/") for folder in PACKAGES)
+
+
+def carried(_caller: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function in another thread, for the line of its caller."""
+    return function(*args, **kwargs)
+
+
+CARRIED = carried.__code__
 
 
 class Lines:

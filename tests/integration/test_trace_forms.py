@@ -123,6 +123,17 @@ def test_a_list_of_arrays_is_better_stacked(conversion):
     assert asarray(before).tolist() == asarray(eval(better, names)).tolist()
 
 
+def test_a_call_of_an_immutable_type_is_named_wherever_the_source_has_it():
+    pytest.importorskip("torch")
+    text = "x = torch.from_numpy(a)\ndef f():\n    return torch.FloatTensor(a)\n"
+    linecache.cache["typed.py"] = len(text), None, text.splitlines(keepends=True), "typed.py"
+    with dlprof.trace() as found:
+        exec(compile(text, "typed.py", "exec"), names_of("torch"))
+    assert [entry[1:2] + entry[3:] for entry in found.trace.uncounted] == [
+        (3, ["torch.FloatTensor()"])
+    ]
+
+
 LOOP = """\
 import time, torch
 rows = [torch.ones(100_000)] * 9

@@ -5,6 +5,7 @@ A line without such a comment converts nothing. Each function is one program.
 
 # fmt: off
 # ruff: noqa: I001, PT017
+import asyncio
 import concurrent.futures
 import copy
 import functools
@@ -105,6 +106,16 @@ def callbacks_from_c():
     sorted([X, X], key=lambda x: torch.from_numpy(x).sum())  #: 2 torch.from_numpy(x) view; 1 bool(x) read
     functools.reduce(lambda _, x: torch.tensor(x), [X, X, X])  #: 2 torch.tensor(x) copy
     list(itertools.starmap(torch.from_numpy, [(X,), (X,)]))  #: 2 torch.from_numpy(x) view
+
+
+def calls_by_threads_of_asyncio():
+    async def both():
+        await asyncio.gather(
+            asyncio.to_thread(torch.tensor, X),  #: 1 torch.tensor(x) copy
+            asyncio.to_thread(T.numpy),  #: 1 x.numpy() view
+        )
+
+    asyncio.run(both())
 
 
 def an_own_class_of_arrays():

@@ -181,6 +181,14 @@ def test_each_array_is_measured_once_the_line_to_change_first_first():
     assert [row.line for row in measurable(trace_of(*lines, other, listed))] == [2, 3]
 
 
+def test_arrays_of_one_shape_that_go_and_come_back_are_named():
+    batch = {**BIG, "arrays": [["float32", [8, 4], 10, 128]]}
+    back = {**batch, **VIEW, "line": 2, "producer": "torch", "consumer": "numpy"}
+    report = " ".join(terminal.render(trace_document(trace_of(batch, back))).split())
+    assert "float32 8x4 goes numpy → torch in a.py:1 and back in a.py:2" in report
+    assert "not followed" not in terminal.render(trace_document(trace_of(batch, BIG)))
+
+
 def test_a_first_call_that_loads_code_ranks_no_line():
     compiled = {**BIG, "line": 3, "total_ns": 9_000_000, "first_ns": 8_900_000}
     found = trace_document(trace_of(BIG, compiled))
