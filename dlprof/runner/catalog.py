@@ -127,11 +127,14 @@ class Catalog:
 
     def check_installed(self, probes: Iterable[ProbeInfo]) -> None:
         """Raise :class:`MissingFramework` with one pip command for all that is missing."""
-        missing = [probe for probe in probes if not probe.found]
+        wanted = list(probes)
+        missing = [probe for probe in wanted if not probe.found]
         if missing:
+            builds = CUDA_BUILDS if any(probe.devices == ("cuda",) for probe in wanted) else {}
+            packages = [builds.get(probe.name, probe.requirement) for probe in missing]
             pip = "pip" if same_interpreter(self.python) else f"{self.python} -m pip"
             names = " and ".join(probe.name for probe in missing)
-            hint = f"{pip} install {' '.join(probe.requirement for probe in missing)}"
+            hint = f"{pip} install {' '.join(packages)}"
             raise MissingFramework(
                 f"{names} {'are' if missing[1:] else 'is'} not installed: {hint}"
             )
