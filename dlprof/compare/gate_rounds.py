@@ -39,11 +39,13 @@ STOPPED = "it was stopped"
 WHOLE = 0.98
 """Share of the budget for all rounds: the rest is for files and reports."""
 FIRST = 0.75
-"""Share of the budget for the first pass if a case is slower."""
+"""Share of the budget for the first pass if a case is slower. In 15 of 16 gates with two slower
+views the second pass had decided both after 8 rounds."""
 LEANING = 0.05
 """A case leans to slower if so large a HEAD is as unlikely as this from equal code."""
 ENOUGH = 16
-"""Rounds before which no case is given up; twice as many for a case with a high bound."""
+"""Rounds before which no case is given up: one process in another state widens the interval of
+fewer. A case with a high bound gets twice as many."""
 
 
 def earliest(cases: int) -> int | None:

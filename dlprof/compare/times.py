@@ -25,7 +25,10 @@ INVALID = "INVALID"
 FAMILY_LEVEL = 0.01
 """The chance of any false SLOWER among all cases together; the same again for FASTER."""
 PASS_LEVEL = 0.1
-"""The chance of any false SLOWER in one pass of a gate; two passes must agree."""
+"""The chance of any false SLOWER in one pass of a gate.
+
+The gate fails only if a second pass in fresh processes agrees, so both err together 1 time in 100,
+which is :data:`FAMILY_LEVEL`."""
 SAME_LEVEL = 0.025
 """The chance of calling a case SAME that is slower by the whole floor."""
 MARGIN = 0.5
@@ -33,7 +36,8 @@ MARGIN = 0.5
 LOOKS = (8, 12, 16, 24, 32, 48, 64)
 """Rounds after which to look. Fewer than eight cannot say SAME with the share of the first look."""
 FIRST_SHARE = 0.2
-"""The first look's share of the levels. The other looks share the rest."""
+"""The first look's share of the levels. Eight rounds that agree have a chance of 1 in 256, and this
+share of :data:`SAME_LEVEL` is 1 in 200. The other looks share the rest."""
 SHARES = (FIRST_SHARE, *[(1 - FIRST_SHARE) / (len(LOOKS) - 1)] * (len(LOOKS) - 1))
 LATE_LEVEL = PASS_LEVEL * SHARES[-1]
 """The level of a later look."""
@@ -44,18 +48,23 @@ WIDE_LIMIT = options.WIDE_LIMIT.default / 100
 """The default of ``--wide-limit``: a WIDE time passes if its bound is below."""
 
 LIMIT = 2.0
-"""Two finished sessions differ if this ratio lies between all processes of both sides."""
+"""Two finished sessions differ if this ratio lies between all processes of both sides. Equal views
+had states 1.7 times apart."""
 NEAR = 1.25
-"""Two finished sessions are the same if their medians are at most this ratio apart."""
+"""Two finished sessions are the same if their medians are at most this ratio apart. Equal views,
+measured ten minutes apart, differed by up to 4.8 %, and a machine may be 10 % slower later."""
 LEAST_PROCESSES, LEAST_OF_COPIES = 2, 5
-"""Processes a side of two finished sessions: all of a large copy may be in another state."""
+"""Processes a side of two finished sessions. All processes of a large copy may be in another state
+by chance: 1 time in 32 with three a side."""
 STATEFUL_BYTES = 64 * 2**10
-"""Copies from here on run in states: pages that are mapped anew or not, threads that wait."""
+"""Copies from here on run in states: pages that are mapped anew or not, threads that wait for a
+core or not. States are up to a hundred times apart."""
 
 MANY = 16
 """Rounds from which on a bound may come from their signs."""
 SIGN_SHARE = 1 / 3
-"""The share of a bound's level for the signs: four of 24 rounds may be in another mode."""
+"""The share of a bound's level for the signs. With it four of 24 rounds may be in another mode.
+With the rest for the ranks, an interval of normal noise is 5 % wider."""
 MANY_CALLS = 100
 """A mean of this many calls contains rare slow calls too."""
 LOW_SHARE = 0.1
@@ -64,7 +73,8 @@ LOW_SHARE = 0.1
 Other programs only add time. While they kept one of two cores busy, medians of equal processes of
 views were 3 to 40 % apart, and these 1 to 4 %."""
 FASTEST = 3
-"""The fastest third of the samples of few calls is compared: others may wait for a thread."""
+"""The fastest third of the samples of few calls is compared: threads that wait for each other make
+other samples up to a hundred times as slow."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ STATUS = "status"
 RACE = "early_write"
 """A race shows only in some processes, so one process is enough to prove it."""
 RACE_LOOKS = 6
-"""Processes without a race that are needed to call a path safe."""
+"""Processes without a race that are needed to call a path safe. With one look at each path, equal
+code of JAX was unsafe on one side alone in 1 to 5 of 15 paths."""
 NOT_SEEN = "safe in too few looks"
 
 SKIPPED = "skipped"

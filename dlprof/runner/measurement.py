@@ -36,7 +36,9 @@ from dlprof.runner.worker_client import Workers
 
 WAITS = ("host-sync", "device-sync")
 QUEUES, MOST_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
-"""Streams that share a queue wait for each other, which looks like an order: 8 by default."""
+"""Streams that share a queue of the device wait for each other, which looks like an order. By
+default there are 8 queues, and 32 at most (CUDA C++ Programming Guide, environment variables).
+"""
 
 TUNABLES = "GLIBC_TUNABLES"
 STEADY_TUNABLES = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824"

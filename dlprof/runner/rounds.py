@@ -60,7 +60,8 @@ from dlprof.runner.worker_client import Outcome, Processes, WorkerClient, Worker
 MOST_LOST = 3
 """Processes of its own that a path may end or change before its other arrays are skipped."""
 TIMED, SURVEYED, DIAGNOSED = 10, 1, 40
-"""Costs of one case, for the estimate of the time left."""
+"""Costs of one case in a round, in the survey and in the diagnosis, for the estimate of the time
+left: 0.45 s, 0.04 s and 2 s from PyTorch to NumPy on two busy cores."""
 SPOILS = f"not tried: the path ended or changed {MOST_LOST} processes before"
 
 BY_PATH = operator.attrgetter("path")

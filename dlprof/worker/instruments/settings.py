@@ -45,7 +45,8 @@ PROCESS_SETTINGS = {
     "default socket timeout": "socket.getdefaulttimeout()",
     "hooks": "(sys.excepthook, sys.displayhook, sys.unraisablehook, threading.excepthook)",
 }
-"""By name: an expression of Python's standard library."""
+"""By name: an expression of Python's standard library. Half of the smallest normal number is zero
+if the processor flushes denormals, and so is a product of a denormal if it takes these for zero."""
 SPINS = (
     "('asleep', 'running')[time.sleep(0.2) or"
     " -time.process_time() + (time.sleep(0.1) or time.process_time()) > 0.01]"
