@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 
 from dlprof.errors import NoReproducer
+from dlprof.judge import thresholds
 from dlprof.judge.case_view import CaseView, all_looks
 from dlprof.judge.cases import Cases
 from dlprof.judge.rule import (
@@ -454,9 +455,15 @@ def warns(cases: Cases) -> Iterator[FindingRecord]:
             ("warns", "warn"),
             "of writes although the result is a copy" if is_false else f"with a {kind}",
             more=f"The {kind} begins: {first_words(message, MOST_WORDS).rstrip('.')}.",
-            advice=replacements(cases, group, "does not warn", lambda case: not _warning(case)[0]),
+            advice=replacements(cases, group, "does not warn", _replaces_quietly(group[0])),
             severity="warning" if is_false else "info",
         )
+
+
+def _replaces_quietly(case: CaseView) -> Callable[[CaseView], bool]:
+    """Return whether another case gives no warning, and is not slow in its place."""
+    limit_ns = thresholds.SLOW_RATIO * case.cost_ns
+    return lambda other: not _warning(other)[0] and other.cost_ns <= limit_ns
 
 
 def _changed_settings(result: Result) -> dict[str, Setting]:

@@ -59,3 +59,11 @@ def test_only_a_copy_that_warns_of_writes_contradicts_its_warning(owner, text, s
     (finding,) = found("DLP031", path("f(x)", owner=owner, warnings=warns))
     assert finding.severity == severity
     assert found("DLP031", path("f(x)", owner=owner, warnings=verdict("silent"))) == []
+
+
+@pytest.mark.parametrize(("ready_us", "advice"), [(9.0, "g(x) does not warn."), (200.0, "")])
+def test_a_path_that_does_not_warn_is_advised_unless_it_is_slow(ready_us, advice):
+    warns = verdict("warns", texts=["DeprecationWarning: it goes"])
+    other = path("g(x)", ready_us * 1000, "copy", warnings=verdict("silent"))
+    (finding,) = found("DLP031", path("f(x)", owner="copy", warnings=warns), other)
+    assert finding.advice == advice
