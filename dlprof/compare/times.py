@@ -408,8 +408,9 @@ def _judge_sessions(sample: SidePair) -> Time:
     if count > 1:
         interval = _ratios((low, high))
         found = replace(found, interval=interval, corrected=interval)
-    if count < (LEAST_OF_COPIES if sample.stateful else LEAST_PROCESSES):
-        return replace(found, reason=f"too few processes: {count} a side, leave out --quick")
+    least = LEAST_OF_COPIES if sample.stateful else LEAST_PROCESSES
+    if count < least:
+        return replace(found, reason=f"too few processes: {count} a side, use --rounds {least}")
     limit = max(math.log(LIMIT), sample.step)
     if low >= limit or high <= -limit:
         return replace(found, word=SLOWER if low > 0 else FASTER)

@@ -158,6 +158,14 @@ def _unknown(expectation: Expectation, results: Sequence[Result], rounds: int) -
     if failed or not measured:
         pair = "->".join(min(failed)) if failed else expectation.pair
         return f"nothing of {pair} was measured"
+    known = {
+        result.case.pair
+        for result in matching
+        if result.status == "ok"
+        and not (result.ownership is not None and result.ownership.verdict == "unknown")
+    }
+    if expectation.word in SEVERITIES and measured - known:
+        return f"view or copy is unknown from {' to '.join(min(measured - known))}"
     instrument = NEEDS.get(expectation.word)
     if instrument and not any(getattr(result, instrument) for result in matching):
         return f"{instrument.replace('_', ' ')} was not measured"

@@ -88,3 +88,10 @@ def test_a_pair_that_lost_all_cases_without_a_finding_is_not_checked(text, statu
     told, reason = verdict(text, results=results)
     assert (told, "torch->tensorflow" in reason) == ("not checked", True)
     assert verdict("no error on *->numpy", results=results)[0] == "met"
+
+
+def test_a_conversion_that_may_be_a_view_or_a_copy_meets_no_severity():
+    unknown = {"verdict": "unknown", "reason": "AttributeError", "evidence": {}}
+    results = [make_result(ordering=WAITS, ownership=unknown)]
+    told, reason = verdict("no error", results=results)
+    assert (told, reason) == ("not checked", "view or copy is unknown from torch to numpy")
