@@ -77,7 +77,9 @@ def _setup(expression: str, names: Mapping[str, Any], file: Path) -> str:
     try:
         tree = ast.parse(expression, mode="eval")
     except SyntaxError as error:
-        raise UsageError(f"{expression or 'nothing'} is no expression: {error.msg}") from None
+        command, _, rest = expression.partition(" ")
+        cause = f"write %dlprof {rest}" if command == "time" else error.msg
+        raise UsageError(f"{expression or 'nothing'} is no expression: {cause}") from None
     used = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & {*names})
     values = {name: names[name] for name in used if not isinstance(names[name], ModuleType)}
     for name, value in values.items():

@@ -212,6 +212,11 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         raise UsageError(f"{scenario.file}: placements are not for {inside}: leave them out")
     steps = [step.name_and_source(scenario.file.parent) for step in problem.step]
     sources = list(dict.fromkeys(source for _, source in steps))
+    if len(sources) > len({name for name, _ in steps}):
+        raise UsageError(
+            f"{scenario.file}: two steps of one framework, with models of the same file name, "
+            "would share their results: put them into two scenarios"
+        )
     if problem.program:
         typed = given.get(PROGRAM.key)
         folder = Path.cwd() if typed else scenario.file.parent.absolute()

@@ -6,6 +6,8 @@ goes on over releases.
 
 from __future__ import annotations
 
+import linecache
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,8 +24,6 @@ from dlprof.runner.trace import COPY, CROSSING, WAIT, Trace, TraceRow, faults
 from dlprof.text import json_text
 from dlprof.text.clean import clean, counted, first_line
 
-LONGEST_NAME = 250
-"""Characters of a benchmark's name. Bencher takes 1,024 bytes."""
 SARIF_SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
@@ -33,7 +33,8 @@ def _name(case: CaseRecord) -> str:
     """Return the name of a benchmark: pair, path and array."""
     path = case.code if case.is_statement else case.path
     array = f"{case.dtype} {shape_text(case.shape)} {case.layout} {case.device}"
-    return clean(f"{'->'.join(case.pair)} {path} {array}", LONGEST_NAME)
+    name = f"{'->'.join(case.pair)} {path} {array}"
+    return clean(name, sys.maxsize)  # two statements may differ at their ends alone
 
 
 def _times(session: Session) -> Iterator[tuple[CaseRecord, TimeMeasure | None, TimeMeasure | None]]:
@@ -91,6 +92,7 @@ RULES = {
     CROSSING: "The line moves an array from one device to another.",
 }
 """The rules of SARIF, by the words that ``dlprof trace --fail-on`` takes."""
+ALLOWING = "Allow it with a comment on the expression: `# dlprof: allow "
 
 
 def sarif(trace: Trace) -> str:
@@ -106,10 +108,17 @@ def sarif(trace: Trace) -> str:
                 "name": "dlprof",
                 "version": __version__,
                 "rules": [
-                    {"id": word, "shortDescription": {"text": text}} for word, text in RULES.items()
+                    {
+                        "id": word,
+                        "shortDescription": {"text": text},
+                        "fullDescription": {"text": text},
+                        "help": {"text": f"{text} {ALLOWING}{word}`."},
+                    }
+                    for word, text in RULES.items()
                 ],
             }
         },
+        "columnKind": "unicodeCodePoints",
         "invocations": [
             {
                 "executionSuccessful": trace.exit_code == 0 and not missing,
@@ -155,7 +164,13 @@ def _location(row: TraceRow) -> dict[str, Any]:
         uri = path.as_uri() if path.is_absolute() else quote(row.file)
     place: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if row.line > 0:
-        first, last = (row.span or (row.line, row.line))[:2]
+        first, last, *offsets = row.span or (row.line, row.line)
         text = row.expression or row.conversion
-        place["region"] = {"startLine": first, "endLine": last, "snippet": {"text": text}}
+        region = {"startLine": first, "endLine": last, "snippet": {"text": text}}
+        ends = ("startColumn", first), ("endColumn", last)
+        for (key, line), offset in zip(ends, offsets, strict=False):
+            begin = linecache.getline(row.file, line).encode()[:offset]
+            if len(begin) == offset:  # in bytes; less if the file has changed
+                region[key] = len(begin.decode(errors="replace")) + 1
+        place["region"] = region
     return place

@@ -32,6 +32,11 @@ def test_an_expression_of_the_notebook_is_measured_elsewhere(shell, capsys):
     assert "torch.from_numpy(x) is a view" in capsys.readouterr().out
 
 
+def test_the_word_of_the_command_line_is_not_part_of_an_expression(shell, capsys):
+    assert not shell.run_cell("%dlprof time x.numpy()").success
+    assert "write %dlprof x.numpy()" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("x", "sentence"),
     [

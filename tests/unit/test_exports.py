@@ -71,6 +71,13 @@ def test_statements_are_named_by_their_code_and_not_by_their_number():
     assert name == "torch->numpy x.numpy() float32 4x4 C cpu"
 
 
+def test_statements_that_differ_at_their_ends_alone_keep_two_names():
+    record = {"import": "statement", "export": "x"}
+    codes = [f"torch.cat([{'x, ' * 500}x], {axis})" for axis in (0, 1)]
+    session = make_session(*(make_result(code, case=record) for code in codes))
+    assert len(json.loads(bmf(session))) == 2
+
+
 @pytest.mark.parametrize("status", ["invalid", "crashed"])
 def test_a_time_that_is_not_trusted_is_not_exported(status):
     session = make_session(make_result(status=status))
@@ -92,12 +99,16 @@ def run_of(*rows, **changes):
 def test_code_scanning_gets_each_fault_on_the_lines_of_its_expression(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = str(tmp_path / "my code" / "a.py")
-    crossing = {"crossings": [["cuda:0", "cpu", 2]], "span": [2, 3, 0, 5], "line": 2}
+    (tmp_path / "my code").mkdir()
+    (tmp_path / "my code" / "a.py").write_text("\né = f(\n  x)\n", encoding="utf-8")
+    crossing = {"crossings": [["cuda:0", "cpu", 2]], "span": [2, 3, 5, 4], "line": 2}
     run = run_of({"file": file, **crossing})
     assert [result["ruleId"] for result in run["results"]] == ["copy", "device-crossing"]
     place = run["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "my%20code/a.py"
-    assert (place["region"]["startLine"], place["region"]["endLine"]) == (2, 3)
+    keys = "startLine", "startColumn", "endLine", "endColumn"
+    assert [place["region"][key] for key in keys] == [2, 5, 3, 5]
+    assert all(rule["fullDescription"] and rule["help"] for rule in run["tool"]["driver"]["rules"])
     assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} >= {"copy", "device-crossing"}
 
 

@@ -1,5 +1,7 @@
 """A scenario file: read, merged with the command line, and turned into a request."""
 
+import email
+import json
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,8 @@ CATALOG = make_catalog(
     make_probe_info("torch"),
     make_probe_info("jax", found=False),
 )
+ALIKE = json.__file__, email.__file__  # two files named __init__.py
+SHARED = "two steps of one framework"
 STEPS = 'title = "t"\nquestion = "q"\n[[step]]\nframework = "torch"\n'
 
 
@@ -119,6 +123,8 @@ def test_a_contradiction_is_refused(text, least, sentence):
         ('framework = "onnxruntim"', "did you mean 'onnxruntime'?"),
         ('framework = "torch"\nmodel = "nowhere.py"', "nowhere.py"),
         ('framework = "torch"\nmodel = "/dev/null"', "no model file"),
+        ('framework = "torch"\n[[step]]\nframework = "torch"\nthreads = 2', SHARED),
+        ("\n[[step]]\n".join(f"framework = 'torch'\nmodel = '{file}'" for file in ALIKE), SHARED),
     ],
 )
 def test_a_step_that_cannot_be_run_is_refused(step, sentence):
