@@ -161,8 +161,7 @@ def _unknown(expectation: Expectation, results: Sequence[Result], rounds: int) -
     known = {
         result.case.pair
         for result in matching
-        if result.status == "ok"
-        and not (result.ownership is not None and result.ownership.verdict == "unknown")
+        if result.status == "ok" and not _lacks_ownership(result)
     }
     if expectation.word in SEVERITIES and measured - known:
         return f"view or copy is unknown from {' to '.join(min(measured - known))}"
@@ -172,6 +171,13 @@ def _unknown(expectation: Expectation, results: Sequence[Result], rounds: int) -
     if rounds == 1 and expectation.word in TIMED:
         return "one process only, so that times cannot be told apart"
     return ""
+
+
+def _lacks_ownership(result: Result) -> bool:
+    """Whether the look for view or copy has failed, or cannot tell."""
+    if result.ownership is None:
+        return any(note.instrument == "ownership" for note in result.notes)
+    return result.ownership.verdict == "unknown"
 
 
 def raise_for(header: Header, verdict: str) -> None:

@@ -110,17 +110,18 @@ def _parts(document: Document, width: int, is_full: bool) -> Iterator[Renderable
         yield Text()
         yield from (Text(notice, style="yellow") for notice in document.notices)
     tables = [table for table in document.tables if not (is_full and table.is_summary)]
+    if not is_full:
+        tables = [table.first(FIRST_ROWS, " (--full)") for table in tables]
     for table in tables:
         yield Text()
-        shown = table if is_full else table.first(FIRST_ROWS, " (--full)")
-        yield _table(shown, width, " (--full)" if table.is_summary else "")
+        yield _table(table, width, " (--full)" if table.is_summary else "")
     yield from [Text()] if document.marks and not tables else []
     yield from (_flush(Text(mark, style="dim")) for mark in document.marks)
     for section in document.sections:
         yield from _section(section, width, is_full) if section.is_first else ()
     if document.problems:
         yield Text()
-        yield _problems(document.problems, is_full)
+        yield _problems(document.problems, tables, is_full)
     for section in document.sections if is_full else ():
         yield from () if section.is_first else _section(section, width, is_full)
     if document.commands:
@@ -221,13 +222,16 @@ def _cell(cell: Cell, is_narrow: bool) -> RenderableType:
     return Text(("\n" if is_narrow else " ").join(parts), style=style)
 
 
-def _problems(problems: Sequence[Problem], is_full: bool) -> RenderableType:
+def _problems(
+    problems: Sequence[Problem], tables: Sequence[Table], is_full: bool
+) -> RenderableType:
     grid = _grid()
     shown = problems if is_full else problems[:FIRST_PROBLEMS]
     for problem in shown:
         more = f" ({counted(problem.more, 'more path')})" if problem.more and not is_full else ""
         severity = Text(problem.severity, style=STYLES[problem.severity])
-        grid.add_row(severity, problem.rule, problem.sentence + more)
+        example = "" if is_full else _example(problem, tables)
+        grid.add_row(severity, problem.rule, problem.sentence + more + example)
         if is_full:
             for line in problem.evidence:
                 grid.add_row("", "", Text(line, style="dim"))
@@ -239,6 +243,17 @@ def _problems(problems: Sequence[Problem], is_full: bool) -> RenderableType:
     hidden = ", ".join(f"{count} {severity}" for severity, count in counts.items())
     hint = [Text(f"… and {hidden} (--full)", style="dim")] if hidden else []
     return _flush(Group(grid, *hint))
+
+
+def _example(problem: Problem, tables: Sequence[Table]) -> str:
+    """Return `` Such as x.numpy().``, a path with the problem, if no table shows one."""
+    is_shown = any(problem.rule in line for table in tables for line in table.above)
+    for row in (row for table in tables for row in table.rows):
+        codes = {cell.text for cell in row if cell.code} & {*problem.codes}
+        is_shown |= bool(codes) and any(problem.rule in cell.text for cell in row)
+    if is_shown or not (tables and problem.codes) or problem.codes[0] in problem.sentence:
+        return ""
+    return f" {'Path:' if len(problem.codes) == 1 else 'Such as'} {problem.codes[0]}."
 
 
 def _flush(part: RenderableType) -> Padding:

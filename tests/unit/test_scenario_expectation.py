@@ -90,8 +90,13 @@ def test_a_pair_that_lost_all_cases_without_a_finding_is_not_checked(text, statu
     assert verdict("no error on *->numpy", results=results)[0] == "met"
 
 
-def test_a_conversion_that_may_be_a_view_or_a_copy_meets_no_severity():
-    unknown = {"verdict": "unknown", "reason": "AttributeError", "evidence": {}}
-    results = [make_result(ordering=WAITS, ownership=unknown)]
-    told, reason = verdict("no error", results=results)
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"ownership": {"verdict": "unknown", "reason": "AttributeError", "evidence": {}}},
+        {"ownership": None, "notes": [{"instrument": "ownership", "reason": "AttributeError"}]},
+    ],
+)
+def test_a_conversion_that_may_be_a_view_or_a_copy_meets_no_severity(parts):
+    told, reason = verdict("no error", results=[make_result(ordering=WAITS, **parts)])
     assert (told, reason) == ("not checked", "view or copy is unknown from torch to numpy")
