@@ -67,12 +67,10 @@ def test_a_problem_names_a_path_unless_the_table_marks_one():
     problems = (
         Problem("DLP003", "error", "2 paths do not order work.", codes=("f(x)", "g(x)")),
         Problem("DLP008", "error", "2 paths give wrong values.", codes=("f(x)", "g(x)")),
-        Problem("DLP018", "error", "1 path is a view.", codes=("h(x)",)),
     )
     screen = terminal.render(Document("a", tables=(table,), problems=problems), 80)
     assert "do not order work.\n" in screen
     assert "give wrong values. Such as f(x)." in screen
-    assert "is a view. Path: h(x)." in screen
 
 
 def test_only_full_has_every_row_of_a_long_table():
