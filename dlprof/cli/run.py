@@ -213,10 +213,9 @@ def time(
     if bool(statements) == bool(given[options.PROGRAM]):
         raise UsageError("name either statements or a program, such as: dlprof time 'x.numpy()'")
     of_statement = (SOURCE, SETUP, MANY, DEVICES, options.SURVEY)
-    unfit = options.OF_PROGRAMS if given[options.PROGRAM] is None else of_statement
-    for option in unfit:
+    owner = "a program" if statements else "a statement"
+    for option in options.OF_PROGRAMS if statements else of_statement:
         if given.raw[option.key] is not None:
-            owner = "a program" if unfit is options.OF_PROGRAMS else "a statement"
             raise UsageError(f"{option.name} is for {owner}: leave it out")
     if not statements:
         found = sweep(program_scenario(given[options.PROGRAM]), given.values, inspect_interpreter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from dlprof.cli.options import Given, SessionFile, takes
 from dlprof.cli.streams import complain, say
-from dlprof.errors import UsageError
+from dlprof.errors import NoReproducer, UsageError
 from dlprof.runner import files, options
 from dlprof.runner.options import Option, Switch
 from dlprof.text.clean import clean
@@ -65,7 +66,9 @@ def ticket(
     # Never the interpreter that the session names: the file may come from a stranger.
     interpreter = given.settled()["python"] if given[RUN] else None
     running = f"running the reproducer in {interpreter}"
-    complain(running if interpreter else "not run: read the reproducer, then add --run")
+    with suppress(NoReproducer):
+        reproducer(found, chosen)
+        complain(running if interpreter else "not run: read the reproducer, then add --run")
     deliver(written(found, chosen, interpreter), given.output)
     complain("read the ticket before you paste it")
 

@@ -166,7 +166,7 @@ def subject(
 ) -> Subject:
     """Raises :class:`NoReproducer` if the session has no source text for the case."""
     if result.case.protocol == Protocol.PROGRAM:
-        raise NoReproducer("the program converts, and not Python: the program is the reproducer")
+        raise NoReproducer("the program itself is the reproducer")
     if result.recipe is None:
         raise NoReproducer("the session holds no source text for this case: measure again")
     case = result.case

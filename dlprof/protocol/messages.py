@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime", "fork")
@@ -50,6 +51,17 @@ def words(error: BaseException) -> str:
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]}… ({len(text):,} characters)"
     return f"{kind}: {text}" if text else kind
+
+
+def ending(code: int) -> str:
+    """Return ``ended with exit code 3`` or ``killed by SIGSEGV (Segmentation fault)``."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"killed by {name} ({signal.strsignal(-code) or 'unknown signal'})"
 
 
 def verdict(word: str, evidence: dict[str, Any], reason: str | None = None) -> dict[str, Any]:

@@ -355,7 +355,7 @@ def full_section(array: Array, heading: str) -> Section:
             (
                 *(Cell(path.code, code=True), path.result_cell),
                 *(Cell(show(path) or "-") for _, show in known),
-                Cell(array.problems(path)),
+                Cell(array.problems(path) or path.unknown_reason),
             )
             for path in paths
         )

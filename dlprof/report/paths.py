@@ -319,7 +319,8 @@ def path_lines(paths: Iterable[JudgedPath]) -> list[list[JudgedPath]]:
     groups: dict[tuple[object, ...], list[list[JudgedPath]]] = defaultdict(list)
     for path in sorted(paths, key=lambda path: path.place):
         queued = "" if path.is_timed else queued_work(path)
-        key = path.result_cell.text, path.problems, path.safety.level, path.offered, queued
+        problems = path.problems or path.unknown_reason
+        key = path.result_cell.text, problems, path.safety.level, path.offered, queued
         group = groups[key]
         if group and path.cost_ns <= NEAR * group[-1][0].cost_ns:
             group[-1].append(path)

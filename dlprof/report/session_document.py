@@ -171,8 +171,15 @@ def _coverage(results: Sequence[Result]) -> str:
     processes = max((len(result.rounds) for result in results), default=0)
     if processes < 2 or not any(result.lifetime for result in results):  # noqa: PLR2004
         return ""
-    checked = f"{processes} processes checked values and lifetime"
-    return f"{checked}, 1 checked waits, races and late reads."
+
+    def has(part: str) -> bool:
+        return any(getattr(result, part) for result in results)
+
+    each = " and ".join(filter(has, ("values", "lifetime")))
+    waits, reads = has("ordering"), has("early_write")
+    last = " and late reads" if reads else ""
+    one = f"waits, races{last}" if waits else "late reads" if reads else ""
+    return f"{processes} processes checked {each}{one and f', 1 checked {one}'}."
 
 
 def _is_one_pair(arrays: Sequence[Array]) -> bool:

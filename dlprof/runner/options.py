@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -241,16 +240,6 @@ def _file(text: str) -> str:
     raise UsageError("it is not a regular file" if path.exists() else "there is no such file")
 
 
-def _command(text: str) -> str:
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise UsageError(f"it is no command: {error}") from None
-    if not words:
-        raise UsageError("it is no command")
-    return text
-
-
 def _setup(lines: Iterable[str]) -> str:
     from dlprof.protocol.statement import FaultyStatement, check_setup
 
@@ -390,7 +379,7 @@ PROBES = Option(
 )
 PROGRAM = Option(
     "program",
-    Text(_command),
+    Text(),
     "A program of your own that converts, in any language; see docs/harness.md.",
     MEASURING,
     metavar="COMMAND",

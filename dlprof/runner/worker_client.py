@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlprof.errors import UsageError
+from dlprof.protocol.messages import ending
 from dlprof.runner.machine import oom_kills
 from dlprof.simulated import environment as simulated
 from dlprof.text import json_text
@@ -454,14 +455,10 @@ def _message(line: bytes) -> dict[str, Any]:
 
 
 def _ending(code: int) -> dict[str, Any]:
+    how = ending(code)
     if code >= 0:
-        return {"how": f"the process ended with exit code {code}", "exit_code": code}
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    words = signal.strsignal(-code) or "unknown signal"
-    return {"how": f"killed by {name} ({words})", "signal": name}
+        return {"how": f"the process {how}", "exit_code": code}
+    return {"how": how, "signal": how.removeprefix("killed by ").partition(" (")[0]}
 
 
 def same_interpreter(python: str) -> bool:

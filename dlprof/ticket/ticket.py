@@ -15,13 +15,20 @@ from tempfile import TemporaryDirectory
 from dlprof._version import __version__
 from dlprof.errors import NoReproducer, UsageError
 from dlprof.judge import expected
+from dlprof.probes.base import Protocol
 from dlprof.runner.axes import shape_text
 from dlprof.runner.session import SIMULATED, FindingRecord, Result, Session
 from dlprof.runner.worker_client import child_environment, end
 from dlprof.simulated.environment import variables
 from dlprof.text import markdown
 from dlprof.text.clean import clean, counted, sanitised
-from dlprof.ticket.reproducer import Reproducer, clearest, reproducer, smaller
+from dlprof.ticket.reproducer import (
+    Reproducer,
+    clearest,
+    program_command,
+    reproducer,
+    smaller,
+)
 
 AXES = (3, 64)
 """The longest axes of the arrays that a ticket tries before the measured one."""
@@ -148,6 +155,8 @@ def ticket(
     calls = _other_calls(session, finding)
     title = _prose(finding.summary)
     shown = [f"**Not reproduced:** no script can be made: {_prose(str(script))}."]
+    if measured is not None and measured.case.protocol == Protocol.PROGRAM:
+        shown = [_block(program_command(session, measured.case), "sh")]
     if isinstance(script, Reproducer):
         title, result = f"{_code(script.call)} {_prose(script.does)}", script.result
         shown = [

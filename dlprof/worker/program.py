@@ -1,8 +1,7 @@
 """A user's program that plays a framework: JSON lines over its stdin and stdout.
 
-The protocol is in ``docs/harness.md``. The program converts and takes the time. What it says of
-its arrays is checked in its memory, by ``/proc/PID/mem`` (proc_pid_mem(5)). Linux lets a process
-use the memory of its own children.
+The protocol is in ``docs/harness.md``. Linux lets a process use the memory of its own children by
+``/proc/PID/mem`` (proc_pid_mem(5)).
 """
 
 from __future__ import annotations
@@ -10,15 +9,16 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from dlprof.probes.base import CPU, Export, Import, Probe, Protocol, Unsupported
+from dlprof.protocol.messages import ending
 from dlprof.protocol.statement import ProgramSource
 from dlprof.worker import memory
 
@@ -34,14 +34,17 @@ FIELDS: Mapping[str, Mapping[str, type]] = {
 LONGEST = 1 << 20
 """An answer has fewer characters. The longest one, to ``hello``, names the paths."""
 SHOWN = 60
-"""Characters of an unfit answer in a message."""
 CALLS_PER_NS = 100
 """As many are not made: the compiler has removed them."""
 END_S = 1.0
 
 
 class ProgramFailed(BaseException):
-    """The program ended, or answered what it must not. No instrument catches it."""
+    """The program ended. No instrument catches it."""
+
+
+class WrongAnswer(ProgramFailed):
+    """The program answered what it must not."""
 
 
 class Program:
@@ -68,7 +71,7 @@ class Program:
             print(request, file=process.stdin, flush=True)
         line = process.stdout.readline(LONGEST)
         if not line:
-            raise self.fault(f"{_end(process)} before it answered {do}")
+            raise self._ended(f"before it answered {do}")
         answer = None
         with suppress(ValueError, RecursionError):
             answer = json.loads(line)
@@ -109,13 +112,22 @@ class Program:
         with self._memory(address, "r+b") as file:
             file.write(data)
 
-    def fault(self, does: str) -> ProgramFailed:
+    def fault(self, does: str) -> WrongAnswer:
         """End the program. Return the error that says what it does wrong."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-        return ProgramFailed(f"the program {does}")
+        self._kill()
+        return WrongAnswer(f"the program {does}")
+
+    def _ended(self, when: str) -> ProgramFailed:
+        how = "closed its stdout"
+        with suppress(subprocess.TimeoutExpired):
+            how = ending(self._process.wait(END_S))
+        self._kill()
+        return ProgramFailed(f"the program {how.replace('killed', 'was killed')} {when}")
+
+    def _kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._process = None
 
     @contextmanager
     def _memory(self, address: int, mode: str) -> Iterator[IO[bytes]]:
@@ -124,34 +136,28 @@ class Program:
                 file.seek(address)
                 yield file
         except (OSError, OverflowError, ValueError):
-            raise Unsupported(f"the program has no memory at {address:#x}") from None
+            no_memory = f"the program has no memory at {address:#x}"
+            children = Path(f"/proc/{self.pid}/task/{self.pid}/children")
+            if children.exists() and children.read_text(encoding="ascii"):
+                no_memory += ": if its child process answers, start that with exec"
+            raise Unsupported(no_memory) from None
 
     def _running(self) -> Any:
         if self._process is None or self._owner != os.getpid():
             self._owner = os.getpid()
             try:
                 self._process = subprocess.Popen(  # noqa: S603 - the command that the user typed
-                    shlex.split(self._source.command),
+                    shlex.split(self._source.command) or [""],
                     cwd=self._source.folder,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     encoding="utf-8",
                     errors="replace",
                 )
-            except OSError as error:
-                raise ProgramFailed(f"the program cannot be started: {error.strerror}") from None
+            except (OSError, ValueError) as error:  # ValueError: an open quotation
+                why = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else error
+                raise ProgramFailed(f"the program cannot be started: {why}") from None
         return self._process
-
-
-def _end(process: subprocess.Popen[str]) -> str:
-    """Say how a process ended that gives no answer."""
-    try:
-        code = process.wait(END_S)
-    except subprocess.TimeoutExpired:
-        return "closed its stdout"
-    if code < 0:
-        return f"was killed by {signal.Signals(-code).name} ({signal.strsignal(-code)})"
-    return f"ended with exit code {code}"
 
 
 class ProgramProbe(Probe):

@@ -46,7 +46,7 @@ from dlprof.worker.instruments import (
     warned,
 )
 from dlprof.worker.loading import WorkerState, load_path, read_spec
-from dlprof.worker.program import ProgramFailed, ProgramProbe
+from dlprof.worker.program import ProgramFailed, ProgramProbe, WrongAnswer
 from dlprof.worker.queued_work import default_sides
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
 from dlprof.worker.simulated import OnSimulatedDevice, compare_contents
@@ -150,11 +150,11 @@ def _error_outcome(refusal: Refusal, reply: Reply) -> Outcome:
     error = refusal.error
     if isinstance(error, (memory.TooLarge, SetupFailed)):
         return "skipped", str(error)
+    if isinstance(error, (FaultyProbe, SyntaxError, WrongAnswer)):
+        why = words(error) if isinstance(error, SyntaxError) else str(error)
+        return "faulty", f"{FAULTY}: {why}"
     if isinstance(error, ProgramFailed):
         return "crashed", str(error)
-    if isinstance(error, (FaultyProbe, SyntaxError)):
-        why = str(error) if isinstance(error, FaultyProbe) else words(error)
-        return "faulty", f"{FAULTY}: {why}"
     if place := own_place(error):
         return "skipped", f"{FAILED_IN} {place}: {words(error)}"
     if isinstance(error, Exception):

@@ -40,7 +40,10 @@ def hostile(tmp_path_factory):
     ],
 )
 def test_a_program_that_fails_costs_one_case_and_is_said_in_a_sentence(hostile, code, sentence):
-    assert sentence in str(hostile[code].lost)
+    found = hostile[code]
+    assert sentence in f"{found.lost} {found.reason}"
+    # A wrong answer is no crash of the conversion.
+    assert (found.lost is None) == found.is_of_faulty_probe
     assert hostile["v[:]"].ownership.verdict == "copy"
     assert hostile["v[:]"].values.verdict == "ok"
 
@@ -58,10 +61,21 @@ def test_a_wrong_address_is_no_proof_of_a_view_or_a_copy(hostile, code, sentence
     assert sentence in found.evidence.reason
 
 
+def test_a_wrong_address_is_said_on_the_screen_and_is_no_finding(tmp_path):
+    file, paths = tmp_path / "session.json", ("--path", "names_*")
+    done = dlprof("time", "--program", HOSTILE, *paths, "--rounds", 1, "--shape", 64, "-o", file)
+    full = dlprof("report", file, "--full")
+    for said in (done.said, full.said):
+        assert "address and write contradict each other" in said
+        assert "the program has no memory at 0x40" in said
+        assert "DLP0" not in said
+
+
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("no-such-program", "the program cannot be started: No such file or directory"),
+        ("no-such-program", "cannot be started: No such file or directory: no-such-program"),
+        ("echo '", "cannot be started: No closing quotation"),
         ("echo 3", "answers hello with '3' instead of a JSON object"),
         ("true", "ended with exit code 0 before it answered hello"),
         ("echo '{}'", "answers hello with protocol None, no int"),
@@ -131,6 +145,41 @@ def test_an_example_shows_its_copy_and_its_view(tmp_path, command, copy, view, l
     assert found[copy].lifetime.verdict == "safe"
     assert found[view].lifetime.verdict == lifetime
     assert found[copy].host_time.median_ns > 1000 * found[view].host_time.median_ns
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory):
+    source = ROOT / "examples/harness/copies.cpp"
+    return compiled(tmp_path_factory.mktemp("copies"), "g++", "-O2", "-std=c++17", source)
+
+
+def test_the_screen_names_only_what_was_checked(copies, tmp_path):
+    file = tmp_path / "session.json"
+    done = dlprof("time", "--program", copies, "--rounds", 2, "--shape", 1024, "-o", file)
+    assert "2 processes checked values and lifetime. error" in done.said
+
+
+def test_the_ticket_of_a_program_is_the_command_that_measures_its_path(copies, tmp_path):
+    file, once = tmp_path / "session.json", ("--rounds", 1, "--shape", 1024)
+    dlprof("time", "--program", copies, *once, "-o", file)
+    done = dlprof("ticket", file, "DLP011")
+    assert f"dlprof time --program {copies} --path 'span(v.data(), v.size())'" in done.out
+    assert "--run" not in done.out + done.err
+
+
+def test_an_array_without_elements_is_not_looked_at(copies, tmp_path):
+    file, path = tmp_path / "session.json", ("--path", "std::vector(v)")
+    done = dlprof("time", "--program", copies, *path, "--rounds", 1, "--shape", 0, "-o", file)
+    assert "an array without elements has no memory to look at" in done.said
+    assert "DLP0" not in done.said
+
+
+def test_a_launcher_that_waits_for_the_program_is_named_as_the_cause(copies, tmp_path):
+    launcher = tmp_path / "launcher"
+    launcher.write_text(f"#!/bin/sh\n{copies}\nexit\n", encoding="utf-8")
+    launcher.chmod(0o755)
+    done = dlprof("time", "--program", launcher, *QUICK, "-o", tmp_path / "session.json")
+    assert "if its child process answers, start that with exec" in " ".join(done.said.split())
 
 
 SCENARIO = """

@@ -200,7 +200,8 @@ def test_the_answer_states_its_conditions():
 
 @pytest.mark.parametrize(("rounds", "is_said"), [([0], False), ([0, 1, 2], True)])
 def test_what_one_of_several_processes_looked_at_is_not_said_of_all(rounds, is_said):
-    found = document(view(rounds=rounds, lifetime=verdict("safe")))
+    looked = {"lifetime": verdict("safe"), "ordering": verdict("synchronous")}
+    found = document(view(rounds=rounds, **looked))
     coverage = "3 processes checked values and lifetime, 1 checked waits, races and late reads."
     assert (coverage in found.marks) is is_said
 

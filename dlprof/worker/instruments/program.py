@@ -1,9 +1,6 @@
 """Program: one conversion of a user's program, by what it says and by what is in its memory.
 
-The program takes the times. It names the addresses of source and result, and says whether its
-result sees a write to the source. dlprof writes values into the source, and reads the result. A
-verdict needs answers that agree. Page faults and disturbed samples are those of another process,
-and are not counted.
+A verdict needs answers that agree. Page faults and disturbed samples are not counted.
 """
 
 from __future__ import annotations
@@ -15,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.probes.base import BITS, ArraySpec, Import, Unsupported, numbers
-from dlprof.protocol.messages import unknown, verdict
+from dlprof.protocol.messages import verdict
 from dlprof.worker import memory, timer
 from dlprof.worker.channel import Reply
 from dlprof.worker.growth import RELEASED_S, has_grown, is_retained
@@ -26,7 +23,6 @@ from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.turns import Turns
 
 PART_ELEMENTS = 1 << 22
-"""Values are written and compared in parts of this many elements at most."""
 CONTROL_CALLS = 20
 """Conversions after which a result must be the same while its source lives."""
 GROWTH_CALLS, GROWTH_RUNS = 200, 4
@@ -52,8 +48,13 @@ class Conversion:
             self.program.write(self.address + begin * values.itemsize, values.tobytes())
 
     def look(self) -> dict[str, Any]:
-        """Convert once. The program keeps the result, and overwrites the source's first value."""
-        return self.program.ask("look", path=self.path)
+        """Convert once. Raises :class:`Unsupported` if the answer cannot be used as proof."""
+        if not self.spec.elements:
+            raise Unsupported("an array without elements has no memory to look at")
+        found = self.program.ask("look", path=self.path)
+        if found["sees_write"] != (found["address"] == self.address):
+            raise Unsupported("address and write contradict each other")
+        return found
 
     def look_at_known(self) -> dict[str, Any]:
         """Make a source of known values, and convert it. It has these values afterwards, too."""
@@ -135,16 +136,12 @@ def _values(conversion: Conversion) -> dict[str, Any]:
 
 
 def _ownership(conversion: Conversion) -> dict[str, Any]:
-    if not conversion.spec.elements:
-        return unknown("an array without elements has no memory to share")
     conversion.make()
     found = conversion.look()
     conversion.program.read(found["address"], 1)
-    same, shows = found["address"] == conversion.address, found["sees_write"]
-    evidence = {"result_device": "cpu", "same_address": same, "source_write_shows": shows}
-    if same != shows:
-        return verdict("unknown", evidence, "address and write contradict each other")
-    return verdict("view" if shows else "copy", evidence)
+    is_view = found["sees_write"]
+    evidence = {"result_device": "cpu", "same_address": is_view, "source_write_shows": is_view}
+    return verdict("view" if is_view else "copy", evidence)
 
 
 def _lifetime(conversion: Conversion) -> dict[str, Any]:
@@ -185,7 +182,7 @@ def _without_source(trial: Conversion) -> dict[str, Any]:
 
 
 def _resident_growth(trial: Conversion, wait_s: float = 0.0) -> int:
-    """Return the bytes by which the program's resident set grows in some conversions."""
+    """Return the bytes by which the program's resident set grows."""
     before = memory.resident_bytes(trial.program.pid)
     trial.program.time(trial.path, GROWTH_CALLS)
     time.sleep(wait_s)
