@@ -156,7 +156,8 @@ def ticket(
     title = _prose(finding.summary)
     shown = [f"**Not reproduced:** no script can be made: {_prose(str(script))}."]
     if measured is not None and measured.case.protocol == Protocol.PROGRAM:
-        shown = [_block(program_command(session, measured.case), "sh")]
+        with contextlib.suppress(ValueError, TypeError):  # the session names no such program
+            shown = [_block(program_command(session, measured.case), "sh")]
     if isinstance(script, Reproducer):
         title, result = f"{_code(script.call)} {_prose(script.does)}", script.result
         shown = [

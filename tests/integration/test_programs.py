@@ -165,6 +165,9 @@ def test_the_ticket_of_a_program_is_the_command_that_measures_its_path(copies, t
     done = dlprof("ticket", file, "DLP011")
     assert f"dlprof time --program {copies} --path 'span(v.data(), v.size())'" in done.out
     assert "--run" not in done.out + done.err
+    damaged = tmp_path / "damaged.json"
+    damaged.write_text(file.read_text(encoding="utf-8").replace("program:{", "program:"), "utf-8")
+    assert "no script can be made" in dlprof("ticket", damaged, "DLP011").out
 
 
 def test_an_array_without_elements_is_not_looked_at(copies, tmp_path):
