@@ -160,6 +160,16 @@ NO_COPY_MADE = f"""
 {LOOK.strip()}
 return addresses[0] == addresses[1]
 """
+WRITE_SHOWS = """
+<create of view>
+<convert of y>
+before = <values of y>
+<write of x>
+after = <values of y>
+changed = <differing>
+print(changed, "of", before.size, "values of y changed with a write to x")
+return changed > 0
+"""
 NO_VIEW_MADE = f"""
 <create of copy>
 try:
@@ -176,7 +186,8 @@ return addresses[0] != addresses[1]
 def show_promise_broken(subject: Subject) -> Effect:
     does, template = "copies", NO_VIEW_MADE
     if subject.result.case.promise == "copy":
-        does, template = "is a view", NO_COPY_MADE
+        can_show = subject.writable and subject.has("values", "y")
+        does, template = "is a view", WRITE_SHOWS if can_show else NO_COPY_MADE
     return subject.shown(f"{does}, although {_promise_text(subject.result)}", template)
 
 
