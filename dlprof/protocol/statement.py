@@ -304,6 +304,8 @@ def _parse(text: str, name: str, mode: str) -> Any:
     except SyntaxError as fault:
         line = f", line {fault.lineno}" if "\n" in text.strip() and fault.lineno else ""
         raise FaultyStatement(f"{name}is not Python{line}: {fault.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as fault:
+        raise FaultyStatement(f"{name}is not Python: {fault or type(fault).__name__}") from None
 
 
 def _names(tree: ast.expr) -> Iterator[ast.Name]:

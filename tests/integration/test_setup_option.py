@@ -30,4 +30,4 @@ def test_text_that_fails_is_told_and_blamed_on_no_framework(tmp_path, setup, cod
     session = tmp_path / "s.json"
     run = dlprof(*RUN, "--setup", setup, "-o", session)
     assert (run.code, said in run.err) == (code, True)
-    assert not session.exists()
+    assert session.exists() == (code == 4), "what was refused is kept"
