@@ -45,8 +45,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 def fail_on(*words: str) -> Iterator[Traced]:
     """Trace a block, fail the test for a line that does one of ``words``, and warn if it may."""
     from dlprof import api
-    from dlprof.report.trace_advice import first_places
-    from dlprof.report.trace_document import gaps, row_place, unknown_places
+    from dlprof.report.trace_advice import first_places, row_place
+    from dlprof.report.trace_document import gaps, unknown_places
     from dlprof.runner.trace import FAULTS, checked, faults
 
     forbidden = checked(words) or FAULTS

@@ -146,7 +146,8 @@ def _advise(trace: Trace, python: str) -> None:
     from dlprof import api
     from dlprof.report.session_document import excerpt
     from dlprof.report.terminal import render
-    from dlprof.report.trace_document import array_options, measurable, row_place
+    from dlprof.report.trace_advice import row_place
+    from dlprof.report.trace_document import array_options, measurable
 
     rows = [] if trace.simulated else measurable(trace)[:FEW]
     if not rows:
@@ -204,8 +205,8 @@ def end(trace: Trace, words: Sequence[str]) -> None:
 
     With ``--fail-on``, the success of a program with lost counts becomes exit code 3.
     """
-    from dlprof.report.trace_advice import first_places
-    from dlprof.report.trace_document import gaps, row_place, unknown_places
+    from dlprof.report.trace_advice import first_places, row_place
+    from dlprof.report.trace_document import gaps, unknown_places
     from dlprof.runner.trace import faults
 
     places = {

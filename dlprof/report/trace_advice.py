@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import plain_time, significant, size_text
-from dlprof.runner.trace import Trace, TraceRow
+from dlprof.runner.trace import LEAST_SHARE, Trace, TraceRow
 from dlprof.text.clean import counted
 
 SHARES = "shares memory"
@@ -22,12 +23,14 @@ REPLACEMENTS = {
     ("numpy.array(x)", "jax"): ("numpy.asarray(x)", READ_ONLY),
     ("numpy.array(x)", "tensorflow"): ("numpy.from_dlpack(x)", READ_ONLY),
     ("x.numpy()", "tensorflow"): ("numpy.from_dlpack(x)", READ_ONLY),
+    ("x.tolist()", "torch"): ("x.detach().numpy()", f"{SHARES}, if an array will do"),
+    ("x.tolist()", "jax"): ("numpy.asarray(x)", f"{READ_ONLY}, if an array will do"),
 }
-"""By a conversion that copies on the host and its producer: the view, and what changes."""
+"""By a conversion that copies or reads on the host, and its producer: the view, what changes."""
 STACKED = {
-    "torch": "torch.from_numpy(numpy.stack(x))",
-    "jax": "jnp.asarray(numpy.stack(x))",
-    "tensorflow": "tf.convert_to_tensor(numpy.stack(x))",
+    "torch": "torch.from_numpy(numpy.stack(list))",
+    "jax": "jnp.asarray(numpy.stack(list))",
+    "tensorflow": "tf.convert_to_tensor(numpy.stack(list))",
 }
 """By framework: a conversion of a list of NumPy arrays that copies whole arrays."""
 LAUNCH = "kernel[…](x)"
@@ -38,8 +41,12 @@ LEAST_LINE_NS = 100_000_000
 
 def notes(trace: Trace) -> Iterator[str]:
     """Yield lines below the table: replacements, counts without a row, and forms not seen."""
-    found = dict.fromkeys(advice for row in trace.rows if (advice := replacement(row)))
-    yield from [*found][:MOST_ADVICE]
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for row in trace.rows:
+        if advice := replacement(row, trace.wall_ns):
+            found[advice][row_place(row)] = None
+    for advice, lines_of_advice in [*found.items()][:MOST_ADVICE]:
+        yield f"{first_places([*lines_of_advice])}: {advice}"
     if trace.arguments:
         calls = sum(calls for _, _, calls, _ in trace.arguments)
         size = sum(size for *_, size in trace.arguments)
@@ -63,16 +70,21 @@ def notes(trace: Trace) -> Iterator[str]:
 
 def _ways_back(trace: Trace) -> Iterator[str]:
     """Name two lines between which an array may go to a framework and back."""
-    rows: dict[tuple[str, ...], TraceRow] = {}
-    for row in trace.rows:
+    firsts_ns = [trace.wall_ns] * len(trace.rows)
+    for begin, _, index, *_ in trace.timeline:
+        firsts_ns[index] = min(begin, firsts_ns[index])
+    rows: dict[tuple[str, ...], int] = {}
+    for index, row in enumerate(trace.rows):
         for dtype, shape, *_ in row.arrays:
             array = f"{dtype} {shape_text(tuple(shape))}"
-            out = rows.setdefault((row.producer, row.consumer, array), row)
-            back = rows.get((row.consumer, row.producer, array))
-            if back is not None and back is not out and math.prod(shape) > 1:
-                first, second = (f"{short_file(end.file)}:{end.line}" for end in (back, row))
-                way = f"{array} goes {back.producer} → {back.consumer} in {first}"
-                yield f"{way} and back in {second}; whether it is the same array is not followed."
+            same = rows.setdefault((row.producer, row.consumer, array), index)
+            other = rows.get((row.consumer, row.producer, array), same)
+            if other != same and math.prod(shape) > 1:
+                ends = sorted((other, index), key=firsts_ns.__getitem__)
+                out, back = (trace.rows[end] for end in ends)
+                way = f"{out.producer} → {out.consumer} in {row_place(out)}"
+                way += f" and back in {row_place(back)}"
+                yield f"{array} goes {way}; whether it is the same array is not followed."
                 return
 
 
@@ -85,6 +97,11 @@ def _uncounted(trace: Trace, file: str, line: int, took_ns: int, copies: Sequenc
         f", {significant(100 * took_ns / trace.wall_ns, 2)} %" if took_ns < trace.wall_ns else ""
     )
     return f"{text} (whole line {plain_time(took_ns)}{share})"
+
+
+def row_place(row: TraceRow) -> str:
+    """Return the short file name and the line."""
+    return f"{short_file(row.file)}:{row.line}" if row.line else row.file
 
 
 def argument_places(trace: Trace) -> list[str]:
@@ -108,7 +125,7 @@ def short_file(file: str) -> str:
     return relative.as_posix()
 
 
-def replacement(row: TraceRow) -> str:
+def replacement(row: TraceRow, wall_ns: float = math.inf) -> str:
     """Return what to write instead of the row's conversion; empty if no way is known as better."""
     if row.reads and (row.waits or row.maybe_waits or row.device.partition(":")[0] != "cpu"):
         return f"{row.conversion} waits for the device: sum there, and read once after the loop."
@@ -116,16 +133,17 @@ def replacement(row: TraceRow) -> str:
         before = "cuda.as_cuda_array(x, sync=False)"
         before = "cuda.to_device(x)" if row.copies else before
         return f"{row.conversion} converts its arguments at each launch: {before} before the loop."
-    if not row.copies or row.crossings or "copy" in row.allowed:
+    is_long_read = row.reads and LEAST_SHARE * row.total_ns >= wall_ns
+    if not (row.copies or is_long_read) or row.crossings or "copy" in row.allowed:
         return ""
     if row.producer == "list" and row.consumer in STACKED:
-        stacked = STACKED[row.consumer]
-        return f"{row.conversion} of a list of arrays: {stacked} copies whole arrays."
+        before = row.conversion.replace("(x)", "(list of arrays)")
+        return f"instead of {before} write {STACKED[row.consumer]}: it copies whole arrays at once."
     is_known = (row.conversion, row.producer) in REPLACEMENTS
     if row.retyped or joins_arrays(row) or not is_known:
         return ""
     better, change = REPLACEMENTS[row.conversion, row.producer]
-    return f"instead of {row.conversion}: {better} {change}."
+    return f"instead of {row.conversion} write {better}: it {change}."
 
 
 def joins_arrays(row: TraceRow) -> bool:

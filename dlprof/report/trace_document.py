@@ -31,6 +31,7 @@ from dlprof.report.trace_advice import (
     argument_places,
     joins_arrays,
     notes,
+    row_place,
     short_file,
 )
 from dlprof.runner.axes import shape_text
@@ -77,11 +78,6 @@ def row_result(row: TraceRow) -> str:
     return "unknown" if is_empty else row.result
 
 
-def row_place(row: TraceRow) -> str:
-    """Return the short file name and the line."""
-    return f"{short_file(row.file)}:{row.line}" if row.line else row.file
-
-
 def _line(row: TraceRow) -> str:
     function = row.function.replace(".<locals>.", ".")
     return row_place(row) + ("" if function == "<module>" else f" {function}")
@@ -90,7 +86,8 @@ def _line(row: TraceRow) -> str:
 def trace_document(trace: Trace, full: bool = False, name: str = "LAST") -> Document:
     """Report a trace; ``name`` is its name in commands."""
     title, context = _title(trace)
-    notices = tuple(_notices(trace))
+    simulated = (SIMULATED,) if trace.simulated else ()
+    notices = (*simulated, *gaps(trace))
     if not trace.rows:
         context = "no conversions seen" if trace.unseen else "no conversions"
         return Document(title, context, notices=notices, marks=tuple(notes(trace)))
@@ -155,7 +152,7 @@ def _answer(word: str, trace: Trace) -> Answer:
     row, label = _costliest(trace.rows, word), f"costliest {word}"
     if row is None:
         unknown = len(unknown_places(trace, (word,)))
-        note = f"none known, {counted(unknown, 'line')} may" if unknown else "none"
+        note = f"none known, {counted(unknown, 'line')} may {word}" if unknown else "none"
         return Answer(label, "", note=note)
     note = f"{row_place(row)}; {counted(row.calls, 'call')}"
     took_ns = _without_waits(row) if word == COPY else row.waited_ns
@@ -178,10 +175,11 @@ def _title(trace: Trace) -> tuple[str, str]:
     whole = plain_time(trace.wall_ns, 3)
     title = f"dlprof trace   {name}   {whole}, {end}" if name else f"dlprof trace   {whole}"
     count = len({pid for row in trace.rows for pid in row.processes})
+    copied = sum(row.bytes for row in trace.rows)
     parts = [
         _total("conversions", sum(map(_without_waits, trace.rows)), trace),
         _total("waits", waited, trace) if waited else "",
-        f"{size_text(sum(row.bytes for row in trace.rows), 2)} copied",
+        f"{size_text(copied, 2)} copied" if copied or not unknown_places(trace, (COPY,)) else "",
         f"{count} processes" if count > 1 else "",
     ]
     return title, ", ".join(filter(None, parts))
@@ -193,12 +191,6 @@ def _total(name: str, took_ns: int, trace: Trace) -> str:
         return f"{name} {plain_time(took_ns)} in parallel"
     share = "below 0.1" if percent < 0.1 else significant(percent, 2)  # noqa: PLR2004 - as shown
     return f"{name} {plain_time(took_ns)} ({share} %)"
-
-
-def _notices(trace: Trace) -> Iterable[str]:
-    if trace.simulated:
-        yield SIMULATED
-    yield from gaps(trace)
 
 
 def gaps(trace: Trace) -> Iterator[str]:

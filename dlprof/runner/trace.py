@@ -54,7 +54,9 @@ AROUND, WIDEST = 5, 300
 ALLOW = re.compile(
     r"#\s*dlprof:\s*allow\s+((?:copy|wait|device-crossing)(?:,\s*(?:copy|wait|device-crossing))*)"
 )
-METHODS = frozenset(("copy", "astype", "clone"))
+METHODS = frozenset(
+    ("copy", "astype", "clone", "contiguous", "float", "double", "half", "int", "long", "bool")
+)
 FUNCTIONS = frozenset(
     (
         *("stack", "cat", "concat", "concatenate", "vstack", "hstack", "column_stack"),
@@ -63,6 +65,8 @@ FUNCTIONS = frozenset(
     )
 )
 """Methods and functions of modules that copy arrays and that have no row."""
+DTYPE = re.compile(r"dtype|\b(?:b?float|double|half|u?int\d|long|bool|complex|copy)")
+"""Found in the arguments of a ``.to()`` that copies on its device."""
 TENSORS = "Tensor()"
 """Ends the calls of immutable types, which are named wherever the source has them."""
 LEAST_SHARE = 100
@@ -351,7 +355,9 @@ def _copies(statement: ast.stmt, last: int) -> tuple[str, ...]:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
         name = node.func.attr
-        if node.lineno <= last and name in METHODS:
+        arguments = map(ast.unparse, (*node.args, *node.keywords))
+        is_cast = name == "to" and any(map(DTYPE.search, arguments))
+        if node.lineno <= last and (name in METHODS or is_cast):
             found[f".{name}()"] = None
         elif node.lineno <= last and name in FUNCTIONS and isinstance(node.func.value, ast.Name):
             found[f"{node.func.value.id}.{name}()"] = None

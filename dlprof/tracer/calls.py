@@ -169,7 +169,10 @@ class Calls(dict[type, "Kind | None"]):
             kind = self[type(source)]
         if kind is None:
             return None
-        frame = sys._getframe(2)  # noqa: SLF001 - CPython's own way
+        try:
+            frame = sys._getframe(2)  # noqa: SLF001 - CPython's own way
+        except ValueError:  # C calls the function in a thread without frames
+            frame = None
         host = is_busy = state = None
         if kind is CAPSULE:
             export = self.tracer.exports.pop(_pointer(source), None)

@@ -95,7 +95,10 @@ NO_PROBE = (
 
 
 UNSEEN = {
-    "torch": ("torch.FloatTensor(a)", "torch.stack([x, x])", "x.clone()"),
+    "torch": (
+        *("torch.FloatTensor(a)", "torch.stack([x, x])", "x.clone()", "x.contiguous()"),
+        *("x.double()", "x.to(torch.float64)"),
+    ),
     "jax": ("jnp.add(a, 1)", "a + x", "numpy.add(x, 1)"),
     "tensorflow": ("tf.add(a, 1)", "a + x", "tf.function(f)(a)"),
     "onnxruntime": ("session.run(…)",),

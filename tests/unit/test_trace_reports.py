@@ -55,7 +55,7 @@ def test_the_page_has_the_source_with_its_times(trace):
         ({"allowed": ["copy"]}, {"allowed": ["copy"]}, "none"),
         (VIEW, VIEW, "none"),
         ({**VIEW, "allowed": ["copy"]}, VIEW, "none"),
-        (VIEW, {"copies": 0, "unknown": 2, "result": "unknown"}, "none known, 1 line may"),
+        (VIEW, {"copies": 0, "unknown": 2, "result": "unknown"}, "none known, 1 line may copy"),
     ],
 )
 def test_the_copy_to_change_first_took_longest_and_is_not_allowed(row, slow, said):
@@ -181,12 +181,36 @@ def test_each_array_is_measured_once_the_line_to_change_first_first():
     assert [row.line for row in measurable(trace_of(*lines, other, listed))] == [2, 3]
 
 
-def test_arrays_of_one_shape_that_go_and_come_back_are_named():
+@pytest.mark.parametrize("is_first", [True, False])
+def test_arrays_of_one_shape_that_go_and_come_back_are_named_in_the_order_of_time(is_first):
     batch = {**BIG, "arrays": [["float32", [8, 4], 10, 128]]}
-    back = {**batch, **VIEW, "line": 2, "producer": "torch", "consumer": "numpy"}
-    report = " ".join(terminal.render(trace_document(trace_of(batch, back))).split())
-    assert "float32 8x4 goes numpy → torch in a.py:1 and back in a.py:2" in report
+    back = {**batch, **VIEW, "line": 2, "producer": "torch", "consumer": "numpy", "total_ns": 9}
+    found = trace_of(*((batch, back) if is_first else (back, batch)))
+    report = " ".join(terminal.render(trace_document(found)).split())
+    way = "numpy → torch in a.py:1 and back in a.py:2"
+    way = way if is_first else "torch → numpy in a.py:2 and back in a.py:1"
+    assert f"float32 8x4 goes {way}" in report
     assert "not followed" not in terminal.render(trace_document(trace_of(batch, BIG)))
+
+
+def test_advice_names_its_lines_and_what_to_write():
+    listed = {**BIG, "producer": "list", "line": 5}
+    read = {**BIG, **VIEW, "views": 0, "reads": 10, "result": "read", "bytes": 0, "line": 6}
+    read |= {"conversion": "x.tolist()", "producer": "torch", "consumer": "python"}
+    report = terminal.render(trace_document(trace_of(BIG, {**BIG, "line": 2}, listed, read)))
+    text = " ".join(report.split())
+    assert "a.py:1, a.py:2: instead of torch.tensor(x) write torch.from_numpy(x)" in text
+    assert "a.py:5: instead of torch.tensor(list of arrays) write" in text
+    assert "a.py:6: instead of x.tolist() write x.detach().numpy()" in text
+    brief = trace_of(BIG, {**read, "total_ns": 9})
+    assert "instead of x.tolist()" not in terminal.render(trace_document(brief))
+
+
+def test_no_copied_bytes_are_counted_where_a_line_may_copy():
+    unknown = {**ROW, "copies": 0, "unknown": 1, "result": "unknown", "bytes": 0}
+    viewed = {**ROW, **VIEW, "bytes": 0}
+    assert "copied" not in trace_document(trace_of(viewed, unknown)).context
+    assert "0 B copied" in trace_document(trace_of(viewed, viewed | {"line": 2})).context
 
 
 def test_a_first_call_that_loads_code_ranks_no_line():

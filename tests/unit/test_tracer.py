@@ -1,13 +1,16 @@
 """The tracer: it wraps the functions that probes declare, and removes all wrappers again."""
 
+import _thread
 import importlib
 import linecache
 import operator
 import os
 import sys
+import threading
 import time
 import types
 import typing
+import weakref
 from pathlib import Path
 
 import numpy
@@ -16,13 +19,14 @@ from numpy import frombuffer as taken_out
 
 import dlprof
 from dlprof.report import terminal
-from dlprof.report.trace_document import row_place, trace_document
+from dlprof.report.trace_advice import row_place
+from dlprof.report.trace_document import trace_document
 from dlprof.runner.trace import completed, merged
 from dlprof.tracer import calls
 from dlprof.tracer.arrays import KEY, Kind
 from dlprof.tracer.calls import Tracer, make
 from dlprof.tracer.place import Places
-from dlprof.tracer.rows import VIEWS, Rows
+from dlprof.tracer.rows import NO_LINE, VIEWS, Rows
 from dlprof.tracer.targets import declared
 
 ROW = {
@@ -102,6 +106,19 @@ def test_a_failure_of_the_tracer_leaves_the_call_and_its_count():
     assert (row["calls"], row["unknown"]) == (3, 3)
     (trouble,) = tracer.rows.troubles.values()
     assert "AttributeError: " in trouble
+
+
+def test_a_call_in_a_thread_without_frames_counts_for_no_line():
+    tracer, ended = Tracer(Places(), Rows(None)), threading.Event()
+    convert = make(memoryview, target("torch.from_numpy(x)"), tracer)
+    x = numpy.zeros(3)
+    weakref.finalize(x, ended.set)
+    _thread.start_new_thread(convert, (x,))
+    del x
+    assert ended.wait(20)
+    (row,) = tracer.rows.as_dict(ended=True)["rows"]
+    assert (row["file"], row["calls"]) == (NO_LINE, 1)
+    assert not tracer.rows.troubles
 
 
 def test_a_line_whose_calls_all_raise_has_raised():
