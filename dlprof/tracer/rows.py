@@ -272,7 +272,8 @@ class Rows:
         since_s = began_s - self.started_s
         until_s = since_s + took_ns / 1e9
         last = row.bars[-1] if row.bars else None
-        if last and since_s - last[0] < max(BAR_S, since_s / BAR_SHARE):
+        age_s = since_s - last[0] if last else math.inf
+        if last and (age_s < BAR_S or age_s * BAR_SHARE < since_s):
             last[1] = max(last[1], until_s)
             last[2] += took_ns
         else:
