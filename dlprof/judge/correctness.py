@@ -24,7 +24,7 @@ from dlprof.judge.rule import (
     replacements,
 )
 from dlprof.judge.safety import Fault
-from dlprof.judge.script import LOOK, Effect, Subject, shows
+from dlprof.judge.script import LOOK, WRITE_SHOWS, Effect, Subject, shows
 from dlprof.probes.base import ANY_DEVICE
 from dlprof.runner.axes import shape_text
 from dlprof.runner.evidence import Count, Values
@@ -552,18 +552,6 @@ def _orders(case: CaseView) -> tuple[str, str] | None:
     return orders.pop() if len(orders) == 1 else None
 
 
-IMMUTABLE = """
-<create of view>
-<convert of y>
-before = <values of y>
-<write of x>
-after = <values of y>
-changed = <differing>
-print(changed, "of", before.size, "values of y changed with a write to x")
-return changed > 0
-"""
-
-
 def _shares_immutable(case: CaseView) -> bool:
     is_shared = case.writable.source is True and case.kind == "view"
     return is_shared and case.writable.immutable is True and case.promise != "copy"
@@ -575,7 +563,7 @@ def _shares_immutable(case: CaseView) -> bool:
     "immutable-shared",
     "info",
     "The values of an immutable array do not change.",
-    shows("is immutable and changes with a write to x", IMMUTABLE),
+    shows("is immutable and changes with a write to x", WRITE_SHOWS),
     instrument="ownership",
     fault=Fault(
         _shares_immutable,

@@ -214,6 +214,17 @@ addresses = <address of x>, <address of y>
 print("x is at %#x, y at %#x" % addresses)
 """
 """Compares the addresses: those of a view are the same."""
+WRITE_SHOWS = """
+<create of view>
+<convert of y>
+before = <values of y>
+<write of x>
+after = <values of y>
+changed = <differing>
+print(changed, "of", before.size, "values of y changed with a write to x")
+return changed > 0
+"""
+"""Counts the values of a result that change with a write to its source."""
 CHILD_LIMIT_S = 150
 """For a whole process, with its imports and the array."""
 IN_CHILD = """

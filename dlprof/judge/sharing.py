@@ -22,7 +22,7 @@ from dlprof.judge.rule import (
     time,
 )
 from dlprof.judge.safety import Fault, has_gap
-from dlprof.judge.script import LOOK, Effect, Subject
+from dlprof.judge.script import LOOK, WRITE_SHOWS, Effect, Subject
 from dlprof.runner.evidence import EarlyWrite
 from dlprof.runner.quantity import size_text
 from dlprof.runner.session import FindingRecord, Result
@@ -159,16 +159,6 @@ NO_COPY_MADE = f"""
 <convert of y>
 {LOOK.strip()}
 return addresses[0] == addresses[1]
-"""
-WRITE_SHOWS = """
-<create of view>
-<convert of y>
-before = <values of y>
-<write of x>
-after = <values of y>
-changed = <differing>
-print(changed, "of", before.size, "values of y changed with a write to x")
-return changed > 0
 """
 NO_VIEW_MADE = f"""
 <create of copy>

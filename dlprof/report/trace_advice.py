@@ -70,9 +70,7 @@ def notes(trace: Trace) -> Iterator[str]:
 
 def _ways_back(trace: Trace) -> Iterator[str]:
     """Name two lines between which an array may go to a framework and back."""
-    firsts_ns = [trace.wall_ns] * len(trace.rows)
-    for begin, _, index, *_ in trace.timeline:
-        firsts_ns[index] = min(begin, firsts_ns[index])
+    firsts_ns = {row: begin for begin, _, row, *_ in sorted(trace.timeline, reverse=True)}
     rows: dict[tuple[str, ...], int] = {}
     for index, row in enumerate(trace.rows):
         for dtype, shape, *_ in row.arrays:
@@ -80,7 +78,7 @@ def _ways_back(trace: Trace) -> Iterator[str]:
             same = rows.setdefault((row.producer, row.consumer, array), index)
             other = rows.get((row.consumer, row.producer, array), same)
             if other != same and math.prod(shape) > 1:
-                ends = sorted((other, index), key=firsts_ns.__getitem__)
+                ends = sorted((other, index), key=lambda end: firsts_ns.get(end, 0))
                 out, back = (trace.rows[end] for end in ends)
                 way = f"{out.producer} → {out.consumer} in {row_place(out)}"
                 way += f" and back in {row_place(back)}"
