@@ -160,10 +160,11 @@ def test_a_small_copy_from_pageable_memory_has_read_it_when_it_returns(driver):
 
 
 def test_a_large_copy_from_pageable_memory_waits_for_its_stream(driver):
-    stream, memory = driver.stream(NON_BLOCKING), driver.memory()
+    stream, memory, event = driver.stream(NON_BLOCKING), driver.memory(), driver.event()
     driver.spin(stream)
+    driver("cuEventRecord", event, stream)
     driver("cuMemcpyHtoDAsync", memory, ctypes.create_string_buffer(SIZE), c_size_t(SIZE), stream)
-    assert driver.is_done(stream)
+    assert driver.status("cuEventQuery", event) == 0
 
 
 def test_a_copy_to_pageable_memory_returns_when_it_is_done(driver):
