@@ -183,7 +183,7 @@ class Comparison:
 
 
 def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
-    """Return the exit code; ``unsure`` is that of a case that is UNSURE, or too wide to pass."""
+    """Return the exit code. A case that is UNSURE, or too wide to pass, gives ``unsure``."""
     if comparison.nothing:
         return NOTHING
     expected = {expectation.verdict for expectation in comparison.head.expectations}

@@ -420,7 +420,7 @@ class CaseView:
 def longer_by_itself(
     longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
 ) -> bool:
-    """Return whether ``longer`` takes ``ratio`` times as long and ``gap_ns`` more, beyond noise.
+    """Whether ``longer`` takes ``ratio`` times as long and ``gap_ns`` more, beyond noise.
 
     Both times must be certain. Its interval must lie above that of ``shorter``, or it must take
     ``ratio`` times as long in every process that measured both. Its fastest sample must confirm it:
