@@ -246,12 +246,12 @@ def _problems(
 
 
 def _example(problem: Problem, tables: Sequence[Table]) -> str:
-    """Return `` Such as x.numpy().``, a path with the problem, if no table shows one."""
-    is_shown = any(problem.rule in line for table in tables for line in table.above)
-    for row in (row for table in tables for row in table.rows):
-        codes = {cell.text for cell in row if cell.code} & {*problem.codes}
-        is_shown |= bool(codes) and any(problem.rule in cell.text for cell in row)
-    if is_shown or not (tables and problem.codes) or problem.codes[0] in problem.sentence:
+    """Return `` Such as x.numpy().``, a path with the problem, if no row is marked with it."""
+    rows = [row for table in tables for row in table.rows]
+    marked = [row for row in rows if any(problem.rule in cell.text for cell in row)]
+    codes = {cell.text for row in marked for cell in row if cell.code}
+    named = not problem.codes or problem.codes[0] in problem.sentence
+    if named or not rows or codes & {*problem.codes}:
         return ""
     return f" {'Path:' if len(problem.codes) == 1 else 'Such as'} {problem.codes[0]}."
 
