@@ -1,7 +1,7 @@
 """Run the captured commands of README.md and docs/*.md again, and write what they print.
 
 A capture is a comment ``<!-- captured: COMMAND -->`` with a block of text under it. The files that
-a page names in "Save it as `NAME`" are made of the Python block that follows. Run it on a quiet
+a page names in "Save this as `NAME`" are made of the Python block that follows. Run it on a quiet
 machine.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CAPTURE = re.compile(r"(<!-- captured: (.*?) -->\n```text\n)(.*?)(```)", re.DOTALL)
-EXAMPLE = re.compile(r"Save it as `([\w.]+)`\.\n\n```python\n(.*?)```", re.DOTALL)
+EXAMPLE = re.compile(r"Save (?:it|this) as `([\w.]+)`\.\n\n```python\n(.*?)```", re.DOTALL)
 
 
 def main() -> None:
