@@ -7,7 +7,6 @@ nothing is run or imported to make it.
 
 from __future__ import annotations
 
-import glob
 import math
 import re
 import shlex
@@ -22,9 +21,9 @@ from dlprof.judge.rule import Rule
 from dlprof.judge.script import Effect, Subject, subject
 from dlprof.probes.base import DTYPES, LAYOUTS, ArraySpec
 from dlprof.probes.builtin import BUILTIN
-from dlprof.protocol.statement import OF_USER, ProgramSource
+from dlprof.protocol.statement import OF_USER
 from dlprof.runner.axes import shape_text
-from dlprof.runner.session import CaseRecord, FindingRecord, Result, Session
+from dlprof.runner.session import FindingRecord, Result, Session
 from dlprof.text.source import (
     NOT_PYTHON,
     UNREADABLE,
@@ -235,15 +234,6 @@ def pair_command(session: Session) -> str:
     if known.parent_python not in (None, known.python):
         words += ["--python", session.request.python]
     return shlex.join(["dlprof", "run", *case.pair, *words])
-
-
-def program_command(session: Session, case: CaseRecord) -> str:
-    """Return the command that measures the path of a program again."""
-    files, prefix = session.request.probe_files, ProgramSource.PREFIX
-    (command,) = (ProgramSource.read(file).command for file in files if file.startswith(prefix))
-    path = ["--path", glob.escape(case.code), "--shape", shape_text(case.shape)]
-    program = ["dlprof", "time", "--program", command]
-    return shlex.join([*program, *path, "--dtype", case.dtype])
 
 
 def _is_own(session: Session) -> bool:

@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 from dlprof._version import __version__
 from dlprof.errors import NoReproducer, UsageError
 from dlprof.judge import expected
-from dlprof.probes.base import Protocol
 from dlprof.runner.axes import shape_text
 from dlprof.runner.session import SIMULATED, FindingRecord, Result, Session
 from dlprof.runner.worker_client import child_environment, end
@@ -25,7 +24,6 @@ from dlprof.text.clean import clean, counted, sanitised
 from dlprof.ticket.reproducer import (
     Reproducer,
     clearest,
-    program_command,
     reproducer,
     smaller,
 )
@@ -155,9 +153,6 @@ def ticket(
     calls = _other_calls(session, finding)
     title = _prose(finding.summary)
     shown = [f"**Not reproduced:** no script can be made: {_prose(str(script))}."]
-    if measured is not None and measured.case.protocol == Protocol.PROGRAM:
-        with contextlib.suppress(ValueError, TypeError):  # the session names no such program
-            shown = [_block(program_command(session, measured.case), "sh")]
     if isinstance(script, Reproducer):
         title, result = f"{_code(script.call)} {_prose(script.does)}", script.result
         shown = [

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from dlprof.probes.base import CPU, Export, Import, Probe, Protocol, Unsupported
@@ -136,11 +135,7 @@ class Program:
                 file.seek(address)
                 yield file
         except (OSError, OverflowError, ValueError):
-            no_memory = f"the program has no memory at {address:#x}"
-            children = Path(f"/proc/{self.pid}/task/{self.pid}/children")
-            if children.exists() and children.read_text(encoding="ascii"):
-                no_memory += ": if its child process answers, start that with exec"
-            raise Unsupported(no_memory) from None
+            raise Unsupported(f"the program has no memory at {address:#x}") from None
 
     def _running(self) -> Any:
         if self._process is None or self._owner != os.getpid():

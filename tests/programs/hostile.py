@@ -14,9 +14,9 @@ FAULTS = {
     "ends_stdout(v)": lambda: os.close(1),
 }
 LIES = ("slower_than_the_clock(v)", "is_not_called(v)", "names_the_source(v)", "names_no_memory(v)")
-CODES = ["v[:]", *FAULTS, *LIES, "reuses(v)", "leaks(v)"]
+CODES = ["v[:]", *FAULTS, *LIES, "reuses(v)"]
 HELLO = {"protocol": 1, "language": "Python", "name": "arrays"}
-sources, results, leaked, reused = {}, [], [], array.array("d", bytes(2 << 20))
+sources, results, reused = {}, [], array.array("d", bytes(2 << 20))
 
 
 def convert(code):
@@ -24,8 +24,6 @@ def convert(code):
     if code == "reuses(v)":
         reused[: len(sources["v"])] = sources["v"]
         return reused
-    if code == "leaks(v)":
-        leaked.append(sources["v"][:])
     return sources["v"][:]
 
 

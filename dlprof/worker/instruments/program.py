@@ -5,28 +5,23 @@ A verdict needs answers that agree. Page faults and disturbed samples are not co
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-from dlprof.probes.base import BITS, ArraySpec, Import, Unsupported, numbers
+from dlprof.probes.base import ArraySpec, Import, Unsupported, numbers
 from dlprof.protocol.messages import verdict
 from dlprof.worker import memory, timer
 from dlprof.worker.channel import Reply
-from dlprof.worker.growth import RELEASED_S, has_grown, is_retained
 from dlprof.worker.instruments import copy_cost, lifetime
 from dlprof.worker.instruments.values import unequal
 from dlprof.worker.program import Program, ProgramProbe
-from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.turns import Turns
 
 PART_ELEMENTS = 1 << 22
 CONTROL_CALLS = 20
 """Conversions after which a result must be the same while its source lives."""
-GROWTH_CALLS, GROWTH_RUNS = 200, 4
-"""What stays at every conversion stays in each run. The first run fills caches."""
 
 
 @dataclass
@@ -105,9 +100,6 @@ def measure(
     take("values", lambda: _values(conversion))
     owned = take("ownership", lambda: _ownership(conversion))
     if owned and owned["verdict"] == "copy":
-        small = replace(conversion, spec=spec.of_bytes(lifetime.SMALL_BYTES))
-        small.make()
-        small.look()  # the program lets go of the large arrays
         take("copy_cost", lambda: copy_cost.measure(spec.size_bytes, request["budget_ns"]))
     take("lifetime", lambda: _lifetime(conversion))
     if "host_time" in reply.failures:
@@ -146,19 +138,10 @@ def _ownership(conversion: Conversion) -> dict[str, Any]:
 
 def _lifetime(conversion: Conversion) -> dict[str, Any]:
     for size in (lifetime.SMALL_BYTES, lifetime.LARGE_BYTES, lifetime.SIZE_BYTES):
-        trial = replace(conversion, spec=conversion.spec.of_bytes(size))
-        evidence = _without_source(trial)
+        evidence = _without_source(replace(conversion, spec=conversion.spec.of_bytes(size)))
         if evidence["changed_after_drop"] is not False:
-            return verdict("dangling", evidence | {"created_shape": list(trial.spec.shape)})
-    trial.make()
-    grown = min(_resident_growth(trial) for _ in range(GROWTH_RUNS))
-    if grown > 0:
-        grown = min(grown, _resident_growth(trial, RELEASED_S))
-    evidence |= {"bytes_per_conversion": grown / GROWTH_CALLS, "conversions": GROWTH_CALLS}
-    evidence |= {"size_bytes": trial.spec.size_bytes}
-    if has_grown(evidence) and not is_retained(evidence):
-        return verdict("unknown", evidence, lifetime.TOO_LITTLE)
-    return verdict("retained" if is_retained(evidence) else "safe", evidence)
+            return verdict("dangling", evidence)
+    return verdict("safe", evidence)
 
 
 def _without_source(trial: Conversion) -> dict[str, Any]:
@@ -175,26 +158,16 @@ def _without_source(trial: Conversion) -> dict[str, Any]:
     program.ask("drop", what="source")
     trial.make()
     trial.fill(shifted=True)
-    different = attempt(lambda: trial.different(result))
-    if isinstance(different, Refusal):  # the system has the memory back
-        return {"changed_after_drop": None, "error_after_drop": different.reason}
-    return {"changed_after_drop": different > 0}
-
-
-def _resident_growth(trial: Conversion, wait_s: float = 0.0) -> int:
-    """Return the bytes by which the program's resident set grows."""
-    before = memory.resident_bytes(trial.program.pid)
-    trial.program.time(trial.path, GROWTH_CALLS)
-    time.sleep(wait_s)
-    return memory.resident_bytes(trial.program.pid) - before
+    try:
+        return {"changed_after_drop": trial.different(result) > 0}
+    except Unsupported as error:  # the system has the memory back
+        return {"changed_after_drop": None, "error_after_drop": str(error)}
 
 
 def _parts(spec: ArraySpec) -> Iterator[tuple[int, Any]]:
     """Yield the values of a source as arrays of NumPy, each with the index of its first value."""
     import numpy
 
-    if spec.dtype in BITS:
-        raise Unsupported(f"NumPy has no dtype {spec.dtype}, so its values are not known")
     pattern = numbers(spec)
     count = min(spec.elements, max(1, PART_ELEMENTS // pattern.modulus) * pattern.modulus)
     text = pattern.text(f"numpy.arange({count})", count)
