@@ -61,8 +61,9 @@ MOST_CALLS = 3
 
 def observations(result: Result, instrument: str) -> list[str]:
     """Return a line for each process that looked, with its verdict and evidence."""
+    name = instrument.replace("_", " ")
     looks = [
-        f"{word}: {facts(evidence, result.untimed)}"
+        f"{name} {word}: {facts(evidence, result.untimed)}".removesuffix(": ")
         for word, evidence in all_looks(getattr(result, instrument, None))
     ]
     if len(looks) > 1:

@@ -81,6 +81,8 @@ class Problem:
     """The paths that have it, as a user would write them."""
     advice: tuple[str, ...] = ()
     """Steps to take; each line names its findings if their advice differs."""
+    details: tuple[str, ...] = ()
+    """One sentence for each finding, behind its number if there are several."""
     evidence: tuple[str, ...] = ()
     expected: str = ""
     """The right behavior, with its source."""

@@ -310,14 +310,12 @@ def _problem(
         more,
         (worst.subject,) if worst.subject else codes,
         _advice(findings, numbers),
-        (
-            # A ticket is asked for by the number of its finding.
-            *(
-                f"{number}. {finding.summary}"
-                for number, finding in zip(numbers, findings, strict=True)
-            ),
-            *observations(worst, results),
+        # A ticket is asked for by the number of its finding.
+        tuple(
+            f"{number}. {finding.summary}" if len(findings) > 1 else finding.summary
+            for number, finding in zip(numbers, findings, strict=True)
         ),
+        tuple(f"evidence: {line}" for line in observations(worst, results)),
         expected(worst, results[0]) if results else "",
         script,
         (f"dlprof explain {worst.rule}", f"dlprof ticket {name} {worst.rule}"),

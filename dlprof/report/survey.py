@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -15,8 +16,8 @@ from dlprof.text.clean import counted, first_line
 
 RESULTS = ("view", "copy", "narrowed", "refused", "wrong", "crash", "hangs", "?")
 """The results of arrays, in the order of the columns."""
-MOST_MISSING = 2
-"""The most names in ``all dtypes but bool and int8``."""
+FLOAT8 = "float8"
+"""One name for all of PyTorch's, if a result has all of them."""
 
 
 class SurveyResult(NamedTuple):
@@ -115,13 +116,18 @@ def summary(session: Session) -> str:
 
 def _reasons(cases: Iterable[CaseView]) -> Iterator[str]:
     """Yield each reason of a refusal once, with a path that gave it."""
-    reasons: dict[str, dict[str, None]] = defaultdict(dict)
+    reasons: dict[str, str] = {}
+    paths: dict[str, dict[str, None]] = defaultdict(dict)
     for case in cases:
         if case.result.status != "ok" and case.result.reason:
-            reasons[first_line(case.result.reason)][case.code] = None
-    for reason, codes in reasons.items():
+            reason = first_line(case.result.reason)
+            # Refusals that differ in the name of the dtype alone are one.
+            key = re.sub(re.escape(case.result.case.dtype), "", reason, flags=re.IGNORECASE)
+            reasons.setdefault(key, reason)
+            paths[key][case.code] = None
+    for key, codes in paths.items():
         more = f" and {len(codes) - 1} more" if len(codes) > 1 else ""
-        yield f"{next(iter(codes))}{more}: {reason}"
+        yield f"{next(iter(codes))}{more}: {reasons[key]}"
 
 
 def _groups_by_pair(session: Session) -> dict[str, list[ArrayGroup]]:
@@ -192,10 +198,20 @@ def arrays_text(labels: Sequence[Label], every: Sequence[Label]) -> str:
     """Return ``labels`` as a part of ``every``: ``all dtypes but bool; F, strided``."""
     texts = []
     for axis in dict.fromkeys(label.axis for label in labels):
-        names = [label.name for label in labels if label.axis == axis]
+        known = [label.name for label in every if label.axis == axis]
+        names = _families([label.name for label in labels if label.axis == axis], known)
         missing = [label.name for label in every if label.axis == axis and label not in labels]
-        if len(missing) > MOST_MISSING or len(names) <= len(missing) + 1:
+        missing = _families(missing, known)
+        if len(names) <= len(missing) + 1:
             texts.append(", ".join(names))
         else:
-            texts.append(f"all {axis}{' but ' * bool(missing)}{' and '.join(missing)}")
+            texts.append(f"all {axis}{' but ' * bool(missing)}{', '.join(missing)}")
     return "; ".join(texts)
+
+
+def _families(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the names, with one for all dtypes of eight bits if none of them is missing."""
+    family = {name for name in known if name.startswith(FLOAT8)}
+    if len(family) > 1 and family <= {*names}:
+        return list(dict.fromkeys(FLOAT8 if name in family else name for name in names))
+    return list(names)

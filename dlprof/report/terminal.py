@@ -38,6 +38,7 @@ TEXT_SHARE = 0.32
 """The largest share of the width for text next to code."""
 FIRST_ROWS, SECTION_ROWS, FIRST_PROBLEMS = 12, 5, 2
 """Limits of the first screen."""
+FULL = " --full"
 BLANKS = re.compile(r"\n{3,}")
 
 
@@ -126,9 +127,10 @@ def _parts(document: Document, width: int, is_full: bool) -> Iterator[Renderable
         yield from () if section.is_first else _section(section, width, is_full)
     if document.commands:
         yield Text()
-        line = " · ".join(document.commands)
+        commands = [text for text in document.commands if not (is_full and text.endswith(FULL))]
+        line = " · ".join(commands)
         # A command that is broken over two lines cannot be copied.
-        yield Text(line if len(line) <= width else "\n".join(document.commands), style="dim")
+        yield Text(line if len(line) <= width else "\n".join(commands), style="dim")
 
 
 def _section(section: Section, width: int, is_full: bool) -> Iterator[RenderableType]:
@@ -228,15 +230,19 @@ def _problems(
     grid = _grid()
     shown = problems if is_full else problems[:FIRST_PROBLEMS]
     for problem in shown:
-        more = f" ({counted(problem.more, 'more path')})" if problem.more and not is_full else ""
+        more = f" ({counted(problem.more, 'more path')})" if problem.more else ""
         severity = Text(problem.severity, style=STYLES[problem.severity])
-        example = "" if is_full else _example(problem, tables)
-        grid.add_row(severity, problem.rule, problem.sentence + more + example)
-        if is_full:
-            for line in problem.evidence:
-                grid.add_row("", "", Text(line, style="dim"))
+        if not is_full:
+            sentence = problem.sentence + more + _example(problem, tables)
+            grid.add_row(severity, problem.rule, sentence)
+        else:
+            is_one = len(problem.details) == 1  # it says more than the headline
+            sentence, *details = (problem.sentence,) * (not is_one) + problem.details
+            grid.add_row(severity, problem.rule, sentence)
             for line in problem.advice:
                 grid.add_row("", "", line)
+            for line in (*details, *problem.evidence):
+                grid.add_row("", "", Text(line, style="dim"))
     for column in grid.columns[:2]:
         column.no_wrap = True
     counts = Counter(problem.severity for problem in problems[len(shown) :])

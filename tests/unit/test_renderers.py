@@ -1,6 +1,7 @@
 """Renderers of documents and rule pages: limits of the terminal, and text that stays text."""
 
 import re
+from dataclasses import replace
 from html import unescape
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
@@ -71,6 +72,14 @@ def test_a_problem_names_a_path_unless_the_table_marks_one():
     screen = terminal.render(Document("a", tables=(table,), problems=problems), 80)
     assert "do not order work.\n" in screen
     assert "give wrong values. Such as f(x)." in screen
+
+
+def test_full_says_a_single_finding_once_and_its_evidence_behind_the_advice():
+    found = Problem("DLP012", "info", "1 path is slower.", details=("f(x) is slower than g(x).",))
+    found = replace(found, evidence=("evidence: 2 ns",), advice=("Write g(x).",))
+    screen = terminal.render(Document("a", problems=(found,)), 80, full=True)
+    assert "1 path" not in screen
+    assert screen.index("than g(x)") < screen.index("Write g(x)") < screen.index("2 ns")
 
 
 def test_only_full_has_every_row_of_a_long_table():

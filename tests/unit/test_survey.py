@@ -197,3 +197,20 @@ def test_a_crash_in_both_surveys_blocks_no_comparison():
         case.case.dtype: case.word for case in compare(base, head, Criteria(), in_turns=True).cases
     }
     assert words == {"int8": "SAME", "float32": "UNMEASURED"}
+
+    def test_one_name_stands_for_all_float8_dtypes_with_one_result(self):
+        kinds = ("float8_e4m3fn", "float8_e5m2")
+        refused = [surveyed(dtype, status="unsupported") for dtype in kinds]
+        rows = named([surveyed(), surveyed("int8"), surveyed("int16"), *refused])
+        assert {row[0]: row[1] for row in rows} == {
+            "view": "all dtypes but float8",
+            "refused": "float8",
+        }
+
+    def test_refusals_that_differ_in_the_dtype_alone_are_one_line(self):
+        refused = [
+            surveyed(dtype, status="unsupported", reason=f"TypeError: no {dtype.capitalize()}")
+            for dtype in ("bfloat16", "float8_e5m2")
+        ]
+        (section,) = survey.sections(make_session(surveyed(), *refused))
+        assert section.blocks[1].lines == ("f(x): TypeError: no Bfloat16",)
