@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -42,8 +42,8 @@ TONES: dict[str, Tone] = {
 NEAR = 1.1
 """Times within this ratio are one time to a reader."""
 MOST_TICKS = 6
-SHARED, FEWEST_SHARED = 0.75, 4
-"""The share and the number of paths from which on a table says a rule once, above its rows."""
+FEWEST_SHARED = 4
+"""From so many paths on, a table says a rule of all of them once, above its rows."""
 PATH_COLUMNS = (Column("time", right=True), *map(Column, ("result", "path", "problem")))
 
 CONDITION = re.compile(r" \([^()]*\)$")
@@ -189,28 +189,23 @@ class Array:
 
     @cached_property
     def shared(self) -> tuple[str, ...]:
-        """Return the rules that nearly all measured paths break: tables say them once."""
+        """Return the rules that all measured paths break: tables say them once."""
         measured = [path for path in self.paths if path.is_measured]
-        counts = Counter(rule for path in measured for rule in path.rules if rule in self.phrases)
-        least = max(SHARED * len(measured), FEWEST_SHARED)
-        return tuple(rule for rule, count in counts.items() if count >= least)
+        if len(measured) < FEWEST_SHARED:
+            return ()
+        return tuple(rule for rule in self.phrases if all(rule in path.rules for path in measured))
 
     @property
     def shared_lines(self) -> tuple[str, ...]:
-        """Return ``22 of 27 paths return before they have read x: DLP020``, for each such rule."""
-        measured = [path for path in self.paths if path.is_measured]
-        return tuple(
-            f"{sum(rule in path.rules for path in measured)} of {len(measured)} paths"
-            f" {self.phrases[rule]}: {rule}"
-            for rule in self.shared
-        )
+        """Return ``All 27 paths return before they have read x: DLP020``, for each such rule."""
+        count = sum(path.is_measured for path in self.paths)
+        return tuple(f"All {count} paths {self.phrases[rule]}: {rule}" for rule in self.shared)
 
     def problems(self, path: JudgedPath) -> str:
-        """Return the rules of a path that set it apart; ``not DLP020`` if it lacks a shared one."""
-        shared = self.shared if path.is_measured else ()
-        lacks = [f"not {rule}" for rule in shared if rule not in path.rules]
-        own = [word for word in path.problems.split() if word.rstrip("?") not in self.shared]
-        return " ".join((*own, *lacks))
+        """Return the rules of a path that set it apart."""
+        return " ".join(
+            word for word in path.problems.split() if word.rstrip("?") not in self.shared
+        )
 
     @property
     def name(self) -> tuple[str, ...]:
