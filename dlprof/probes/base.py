@@ -21,7 +21,7 @@ CPU = ("cpu",)
 CUDA = ("cuda",)
 ANY_DEVICE = ("cpu", "cuda")
 
-HOST_MEMORY = ("bytes", "bytearray", "array", "mmap", "pyarrow-buffer", "pinned")
+HOST_MEMORY = ("bytes", "bytearray", "array", "mmap", "pyarrow-buffer")
 """The probes of ``dlprof.probes.host``."""
 LIST = ("list",)
 """The probe of ``dlprof.probes.list``."""

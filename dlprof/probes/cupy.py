@@ -1,14 +1,16 @@
-"""CuPy: arrays on CUDA devices only."""
+"""CuPy: arrays on CUDA devices, and NumPy arrays on page-locked memory (the layout ``pinned``)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
     ARRAY,
     CAPSULE,
+    CPU,
     CUDA,
     CUDA_ARRAY,
     DLPACK,
@@ -16,6 +18,7 @@ from dlprof.probes.base import (
     FLOAT8,
     NATIVE,
     NUMPY,
+    PINNED,
     ArraySpec,
     Export,
     Import,
@@ -28,12 +31,14 @@ from dlprof.probes.base import (
     one_row,
     views,
 )
+from dlprof.probes.numpy import NumPy
 
 _SLEEP = (
     "cupy_sleep = cupy.RawKernel("
     "'extern \"C\" __global__ void s(long n) {while (n--) __nanosleep(1000);}', 's')"
 )
 """A kernel that takes about a microsecond for each of ``n``."""
+_PINNED = "import cupyx\nmemory = cupyx.empty_pinned(x.shape, x.dtype)\nmemory[...] = x\nx = memory"
 
 
 class CuPy(Probe):
@@ -44,11 +49,14 @@ class CuPy(Probe):
     requirement = "cupy-cuda12x"
     setup = "import cupy"
     devices = CUDA
+    flags = (PINNED,)
     dtypes = frozenset(DTYPES) - frozenset(FLOAT8)
     missing = {"readonly": "CuPy has no read-only arrays"}
     array_type = "cupy.ndarray"
     exports = (
-        Export("dlpack", DLPACK, "{x}"),
+        Export("dlpack", DLPACK, "{x}", ANY_DEVICE),
+        Export("array", ARRAY, "{x}", CPU),
+        Export("ndarray", NUMPY, "{x}", CPU),
         Export("toDlpack", CAPSULE, "{x}.toDlpack()", promise="view"),
         Export("cuda_array", CUDA_ARRAY, "{x}"),
         Export("asnumpy", NUMPY, "cupy.asnumpy({x})"),
@@ -71,9 +79,11 @@ class CuPy(Probe):
     )
 
     def create(self, spec: ArraySpec) -> str:
-        if spec.device != "cuda":
-            raise Unsupported("CuPy has arrays on CUDA devices only")
         self.check_spec(spec)
+        if spec.layout == PINNED:
+            return f"import numpy\n{NumPy().create(replace(spec, layout='C'))}\n{_PINNED}"
+        if spec.device != "cuda":
+            raise Unsupported("CuPy's arrays on the host have the layout pinned only")
         # CuPy knows bfloat16 by the NumPy dtype that ml_dtypes registers.
         imports = "import ml_dtypes\n" if spec.dtype == "bfloat16" else ""
         if spec.layout == "broadcast":
@@ -86,22 +96,21 @@ class CuPy(Probe):
     def ready(self, device: str) -> None:
         import cupy
 
-        if device == "cuda":
-            cupy.cuda.Device().use()
+        cupy.cuda.Device().use()
 
     def pointer(self, array: Any) -> int | None:
-        return int(array.data.ptr) or None
+        return int(array.data.ptr if _on_device(array) else array.ctypes.data) or None
 
     def to_numpy(self, array: Any) -> Any:
         if self.dtype(array) == "bfloat16":
             array = array.view("uint16")
-        return array.get()
+        return array.get() if _on_device(array) else array
 
     def device(self, array: Any) -> str:
-        return "cuda"
+        return "cuda" if _on_device(array) else "cpu"
 
     def wait(self, device: str) -> str:
-        return "cupy.cuda.get_current_stream().synchronize()"
+        return "cupy.cuda.get_current_stream().synchronize()" if device == "cuda" else ""
 
     def write(self, array: Any, value: int) -> Any:
         import cupy
@@ -110,9 +119,11 @@ class CuPy(Probe):
         cupy.cuda.get_current_stream().synchronize()
 
     def use(self, device: str) -> str:
-        return "cupy.add({x}, 1)"
+        return "cupy.add({x}, 1)" if device == "cuda" else NumPy().use(device)
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        if device == "cpu":
+            return NumPy().idioms(device, dtype)
         return {
             # Numbers, as of other frameworks.
             "values": "{x}.astype('float32').get()" if dtype == "bfloat16" else "{x}.get()",
@@ -126,9 +137,11 @@ class CuPy(Probe):
         }
 
     def queue_setup(self, spec: ArraySpec) -> str:
-        return _SLEEP
+        return _SLEEP if spec.device == "cuda" else ""
 
     def enqueue(self, spec: ArraySpec) -> str | None:
+        if spec.device != "cuda":
+            return None
         step = "~x" if spec.dtype == "bool" else "x + 1"  # x + 1 would be integers
         # One kernel: no more than about a thousand wait in a queue.
         return f"with x.device:\n    cupy_sleep((1,), (1,), (work * 500,))\n    y = {step}"
@@ -149,6 +162,10 @@ class CuPy(Probe):
         if hasattr(cupy.cuda.Stream, "from_external"):
             return cupy.cuda.Stream.from_external(_Handle(handle))
         return cupy.cuda.ExternalStream(handle)  # deprecated since CuPy 14
+
+
+def _on_device(array: Any) -> bool:
+    return hasattr(array, "__cuda_array_interface__")
 
 
 class _Handle:

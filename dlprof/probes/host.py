@@ -20,7 +20,7 @@ from dlprof.probes.base import (
     corners,
     numbers,
 )
-from dlprof.probes.numpy import HostArrays, NumPy
+from dlprof.probes.numpy import HostArrays
 
 BLOCK_BYTES = 1 << 20
 _VALUES = "numpy.frombuffer({x}, dtype='{dtype}')"
@@ -164,40 +164,4 @@ class ArrowBuffer(HostMemory):
         return text + ("x = pyarrow.py_buffer(bytes(x))\n" if spec.layout == "readonly" else "")
 
 
-class Pinned(HostMemory):
-    """A NumPy array on page-locked memory of CuPy, from which a GPU copies by itself."""
-
-    name = "pinned"
-    module = "cupyx"
-    distributions = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x")
-    requirement = "cupy-cuda12x"
-    setup = "import cupyx\nimport numpy"
-    layouts = ("C", "aligned")
-    exports = (Export("buffer", BUFFER, "{x}"), Export("ndarray", NUMPY, "{x}"))
-
-    def ready(self, device: str) -> None:
-        import cupy
-
-        cupy.cuda.Device().use()
-
-    def memory(self, spec: ArraySpec) -> str:
-        text = f"x = cupyx.empty_pinned({spec.shape}, dtype='{spec.dtype}')\n"
-        return text + _FILL.format(memory="x.reshape(-1).view('uint8')")
-
-    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
-        return NumPy().idioms(device, dtype)
-
-    def host_array(self, array: Any) -> Any:
-        return array.reshape(-1).view("uint8")
-
-    def to_numpy(self, array: Any) -> Any:
-        return array
-
-    def shape(self, array: Any) -> tuple[int, ...]:
-        return tuple(array.shape)
-
-    def dtype(self, array: Any) -> str:
-        return str(array.dtype.name)
-
-
-HOST: tuple[type[HostMemory], ...] = (Bytes, ByteArray, Array, Mmap, ArrowBuffer, Pinned)
+HOST: tuple[type[HostMemory], ...] = (Bytes, ByteArray, Array, Mmap, ArrowBuffer)

@@ -296,8 +296,9 @@ def _problem(
     """Return one problem for all findings of a rule and a severity."""
     worst = findings[0]
     results = [session.results[index] for index in _indices(findings)]
-    codes = tuple({result.case.way: result.case.code for result in results}.values())
-    sentence, more = _headline(session, findings)
+    sentence, more, group = _headline(session, findings)
+    cases = [session.results[index].case for index in _indices([*group, *findings])]
+    codes = tuple({case.way: case.code for case in cases}.values())
     numbers = [session.findings.index(finding) + 1 for finding in findings]
     script = ""
     if has_script:
@@ -340,8 +341,10 @@ def _is_surveyed(session: Session, findings: Sequence[FindingRecord]) -> bool:
     return bool(indices) and all(session.results[index].case.survey for index in indices)
 
 
-def _headline(session: Session, findings: Sequence[FindingRecord]) -> tuple[str, int]:
-    """Return the headline that counts most paths, and the number of the others.
+def _headline(
+    session: Session, findings: Sequence[FindingRecord]
+) -> tuple[str, int, list[FindingRecord]]:
+    """Return the headline that counts most paths, the number of the others, and its findings.
 
     Findings that say the same are counted together.
     """
@@ -357,10 +360,10 @@ def _headline(session: Session, findings: Sequence[FindingRecord]) -> tuple[str,
     more = len(set().union(*paths.values()) - paths[text])
     deeds = {deed(finding) for finding in findings}
     if more and len(deeds) == 1 and not group[0].subject:
-        return f"{count + more:,} paths {deeds.pop()}.", 0
+        return f"{count + more:,} paths {deeds.pop()}.", 0, group
     if len(group) > 1 and not group[0].subject:
-        return f"{count:,} paths {group[0].said}", more
-    return group[0].headline or first_words(group[0].summary, MOST_WORDS), more
+        return f"{count:,} paths {group[0].said}", more, group
+    return group[0].headline or first_words(group[0].summary, MOST_WORDS), more, group
 
 
 def _advice(findings: Sequence[FindingRecord], numbers: Sequence[int]) -> tuple[str, ...]:

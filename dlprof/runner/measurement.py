@@ -33,6 +33,7 @@ from dlprof.runner.schedule import shared_sample_ns
 from dlprof.runner.session import pair_text
 from dlprof.runner.session_file import SessionFile
 from dlprof.runner.worker_client import Workers
+from dlprof.text.clean import listed
 
 WAITS = ("host-sync", "device-sync")
 QUEUES, MOST_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
@@ -134,7 +135,10 @@ def _targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str
             continue
         for choice in request.axes.devices:
             try:
-                device, reason = pairing.choose_device(*pair, catalog, choice)
+                if PINNED in request.axes.layouts:
+                    device, reason = _pinned_device(pair[0], catalog)
+                else:
+                    device, reason = pairing.choose_device(*pair, catalog, choice)
             except Unmeasured as error:
                 refused.setdefault(f"{pair_text((pair[0].name, pair[1].name))}: {error}", error)
                 continue
@@ -149,6 +153,14 @@ def _targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str
     if refused and not found:
         raise next(iter(refused.values()))
     return list(found.values()), list(refused)
+
+
+def _pinned_device(producer: ProbeInfo, catalog: Catalog) -> tuple[str, str]:
+    """Return the host, and the reason. Raises :class:`Unmeasured` without page-locked arrays."""
+    if PINNED not in producer.flags:
+        makers = listed(probe.name for probe in catalog.probes if PINNED in probe.flags)
+        raise Unmeasured(f"{producer.name} has no page-locked arrays. These have: {makers}")
+    return "cpu", "page-locked memory belongs to the host"
 
 
 def _all_cases(targets: Sequence[Target], request: Request) -> Iterator[Case]:

@@ -401,11 +401,13 @@ class Environment(Record):
     def distributions(self, frameworks: Collection[str]) -> list[tuple[str, str]]:
         """Return name and version of each distribution that belongs to one of the frameworks."""
         libraries = self.libraries or {}
-        roots = tuple(name.partition(".")[0].lower() for name in frameworks)
+        # tensorflow-cpu belongs to tensorflow, apache-tvm-ffi to tvm-ffi.
+        roots = tuple(f"-{name.partition('.')[0].lower()}-" for name in frameworks)
         return [
             (name, version)
             for name, version in (self.packages or {}).items()
-            if libraries.get(name) in frameworks or name.lower().partition("-")[0] in roots
+            if libraries.get(name) in frameworks
+            or any(root in f"-{name.lower()}-" for root in roots)
         ]
 
     @property

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from dlprof.device.cuda import Gpu, device_ordinal
 from dlprof.probes.base import (
     ANY_DEVICE,
-    FLAGS,
     RETYPED,
     WHOLE_LAYOUTS,
     ArraySpec,
@@ -73,8 +72,6 @@ class LoadedPath:
         is not what ``spec`` asks for, and what the framework raises.
         """
         producer = self.producer
-        if spec.layout in FLAGS and spec.layout not in producer.flags:
-            raise Unsupported(f"{producer.name} has no arrays that are {spec.layout}")
         producer.ready(spec.device)
         place = result_device(self.consumer, self.import_, spec)
         ways = self.producer, self.consumer, self.export, self.import_

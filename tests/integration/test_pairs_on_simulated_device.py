@@ -118,6 +118,8 @@ def test_frameworks_use_two_devices():
     [
         (("torch", "jax"), "jax.dlpack.from_dlpack(x)", "cpu"),
         (("numba", "torch"), "torch.from_numpy(x)", "cpu"),
+        (("cupy", "jax"), "jax.dlpack.from_dlpack(x)", "cpu"),
+        (("cupy", "tensorflow"), "tf.convert_to_tensor(x)", "cuda"),
         (("torch", "cupy"), "cupy.asarray(x)", "cuda"),
     ],
 )

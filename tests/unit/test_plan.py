@@ -151,6 +151,17 @@ def test_a_pair_is_measured_on_each_of_its_devices():
 # Cases
 
 
+def test_page_locked_memory_belongs_to_the_host_of_a_producer_that_makes_it():
+    out, into = make_way("ndarray", ["numpy"]), make_way("in", ["numpy"], "f({x})", devices=BOTH)
+    maker = make_probe_info("cupy", devices=CUDA, flags=("pinned",), exports=[out], imports=[into])
+    catalog = make_catalog(maker, make_probe_info("numpy", exports=[out]), no_cuda=None)
+    pinned = Axes(layouts=("pinned",), devices=("cpu",))
+    (case,) = planned(("cupy", "cupy"), axes=pinned, catalog=catalog).cases
+    assert case.device == "cpu"
+    with pytest.raises(Unmeasured, match=r"numpy has no page-locked arrays\. These have: cupy"):
+        planned(("numpy", "cupy"), axes=pinned, catalog=catalog)
+
+
 def test_every_path_is_spread_over_every_axis_in_the_same_order_every_time():
     axes = Axes(
         shapes=((4,), (8, 8)), dtypes=("float32", "int8"), layouts=("C", "F"), devices=("cpu",)

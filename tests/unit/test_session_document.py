@@ -270,18 +270,19 @@ ODD = {"headline": "2 paths are odd.", "said": "are odd."}
 
 
 @pytest.mark.parametrize(
-    ("findings", "sentence", "more"),
+    ("findings", "sentence", "more", "example"),
     [
-        ([SHARES], "2 paths share x.", 0),
-        ([SHARES, SHARES], "4 paths share x.", 0),
-        ([{**SHARES, "headline": "2 paths share 9 B."}, SHARES], "4 paths share x.", 0),
-        ([ODD, SHARES, SHARES], "4 paths share x.", 2),
+        ([SHARES], "2 paths share x.", 0, "f0(x)"),
+        ([SHARES, SHARES], "4 paths share x.", 0, "f0(x)"),
+        ([{**SHARES, "headline": "2 paths share 9 B."}, SHARES], "4 paths share x.", 0, "f0(x)"),
+        ([ODD, SHARES, SHARES], "4 paths share x.", 2, "f2(x)"),
     ],
     ids=["one", "two", "other numbers", "most first"],
 )
-def test_a_problem_counts_the_paths_of_all_its_findings(findings, sentence, more):
+def test_a_problem_counts_the_paths_of_all_its_findings(findings, sentence, more, example):
     (problem,) = problems_of("DLP018", *findings)
     assert (problem.sentence, problem.more) == (sentence, more)
+    assert problem.codes[0] == example
 
 
 # Several arrays and pairs

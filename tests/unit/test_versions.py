@@ -6,7 +6,7 @@ from dlprof.runner.session import Environment
 from dlprof.worker.inspect import describe
 
 KNOWN = {
-    "packages": {"numpy": "2.4", "worker": "1.5", "onnxruntime-gpu": "1.2", "torch": "2.9"},
+    "packages": {"numpy": "2.4", "worker": "1.5", "onnxruntime-gpu": "1.2", "a-tvm-ffi": "0.1"},
     "libraries": {"worker": "numpy"},
 }
 
@@ -15,6 +15,7 @@ def test_a_library_is_listed_with_its_framework():
     known = Environment.model_validate(KNOWN)
     assert known.distributions(["numpy"]) == [("numpy", "2.4"), ("worker", "1.5")]
     assert known.distributions(["onnxruntime"]) == [("onnxruntime-gpu", "1.2")]
+    assert known.distributions(["tvm-ffi"]) == [("a-tvm-ffi", "0.1")]
     assert known.distributions(["N"]) == []  # a language
 
 
