@@ -537,8 +537,19 @@ static bool is_sleep(const struct kernel *kernel, void **values, uint64_t *durat
     return true;
 }
 
+/* CIndexer of CuPy's carray.cuh: elements, shape, and an index that no launch sets. */
+static bool is_indexer(const char *value, size_t size)
+{
+    uint64_t elements = size % 16 == 8 && size > 8;
+    for (size_t at = 8; elements && at <= size / 2; at += 8) {
+        elements *= integer(value + at);
+    }
+    return elements && elements == integer(value) && memory_at(elements).kind == NOT_KNOWN;
+}
+
 static void point(struct launch *launch, const char *value, size_t size, bool is_argument)
 {
+    size = is_argument && is_indexer(value, size) ? 0 : size;
     for (size_t at = 0; at + sizeof(address_t) <= size; at += sizeof(address_t)) {
         address_t address = integer(value + at);
         enum memory_kind kind = memory_at(address).kind;

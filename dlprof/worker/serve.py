@@ -344,18 +344,14 @@ class Instruments:
     def _diagnose(self) -> None:
         take, largest = self.reply.take, self.request["largest_bytes"]
         sizes = [size for size in early_write.SIZES_BYTES if size <= largest]
-        by_contents: dict[str, Callable[[Subject], Any]] = {
-            "early_write": lambda subject: early_write.measure(subject, sizes),
-            "lifetime": lambda subject: lifetime.measure(
-                subject, self.gpu, self.reply, is_brief=self.request.get("brief", False)
-            ),
-        }
+        is_brief = self.request.get("brief", False)
+        early = partial(self._at_any_address, partial(early_write.measure, sizes_bytes=sizes))
+        lives = partial(lifetime.measure, gpu=self.gpu, reply=self.reply, is_brief=is_brief)
         take("ordering", self._ordering)
         take("alignment", lambda: alignment.measure(self.subject, self.subject.spec))
         take("peak_memory", partial(self._at_any_address, peak_memory.measure))
-        for name, instrument in by_contents.items():
-            reply = partial(self._at_any_address, instrument)
-            take(name, partial(compare_contents, name, self.gpu, reply))
+        take("early_write", lambda: compare_contents("early_write", self.gpu, early))
+        take("lifetime", lambda: self._at_any_address(lives))
         take("fork", lambda: fork.measure(self.subject, self.reply.channel))
         take("trace", lambda: trace.measure(self.subject, self.gpu))
 

@@ -33,6 +33,10 @@ CONTENTS = ("values", "source", "earlier_result", "after_write", "in_thread", "u
 Answer = TypeVar("Answer")
 
 
+class Uncomputed(Unsupported):
+    """Values were read that a kernel of the framework should have computed."""
+
+
 class OnSimulatedDevice(Probe):
     """Mixed into a framework's probe: it writes to device arrays by the driver."""
 
@@ -100,34 +104,25 @@ def compare_contents(
     name: str, gpu: Gpu | None, instrument: Callable[[], dict[str, Any] | None]
 ) -> dict[str, Any] | None:
     """Run an instrument that compares contents; its answer holds only if they were computed."""
-    if gpu is None:
-        return instrument()
-    before = gpu.uncomputed_reads()
+    before = gpu.uncomputed_reads() if gpu else 0
     found = instrument()
-    return drop_contents(name, found) if found and gpu.uncomputed_reads() > before else found
-
-
-def drop_contents(name: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer without the parts that rest on contents."""
-    word, evidence = found["verdict"], found["evidence"]
+    if gpu is None or found is None or gpu.uncomputed_reads() == before:
+        return found
+    evidence = found["evidence"]
     if name == "values":
         changed = evidence.get("changed") or {}
         proved = {kind: pair for kind, pair in changed.items() if kind not in CONTENTS}
         word = "wrong" if proved else "unknown"
         return verdict(word, {**evidence, "changed": proved}, NOT_COMPUTED)
-    if name == "lifetime":
-        unknown = ("changed_after_drop", "source_after_drop", "other_after_drop")
-        evidence = {**evidence, **dict.fromkeys(unknown)}
-    proved = word == "retained" or evidence.get("moot")
-    return verdict(word if proved else "unknown", evidence, None if proved else NOT_COMPUTED)
+    return found if evidence.get("moot") else verdict("unknown", evidence, NOT_COMPUTED)
 
 
 def computed(gpu: Gpu | None, read: Callable[[], Answer]) -> Answer:
-    """Call ``read``. Raises :class:`Unsupported` if its values were not computed."""
+    """Call ``read``. Raises :class:`Uncomputed` if its values were not computed."""
     before = gpu.uncomputed_reads() if gpu else 0
     found = read()
     if gpu and gpu.uncomputed_reads() > before:
-        raise Unsupported(NOT_COMPUTED)
+        raise Uncomputed(NOT_COMPUTED)
     return found
 
 

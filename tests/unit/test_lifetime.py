@@ -18,6 +18,7 @@ from dlprof.probes.torch import Torch
 from dlprof.worker import growth
 from dlprof.worker.instruments import lifetime
 from dlprof.worker.instruments.lifetime import SIZE_BYTES
+from dlprof.worker.simulated import NOT_COMPUTED
 from dlprof.worker.subject import OneArray
 
 
@@ -319,6 +320,52 @@ def test_nothing_is_called_safe_if_no_framework_counts_the_devices_memory():
     found = measured_to_device(numpy.copy, NumPy())
     assert found["verdict"] == "unknown"
     assert found["evidence"]["reason"] == lifetime.UNCOUNTED
+
+
+class Simulated:
+    """A device that counts reads of values that no kernel has computed."""
+
+    reads = 0
+
+    def __init__(self):
+        self.copies = []
+
+    def uncomputed_reads(self):
+        return self.reads
+
+    def synchronize_device(self):
+        while self.copies:
+            target, values = self.copies.pop()
+            target[...] = values
+
+
+@pytest.mark.parametrize(("calls", "expected"), [(1, "unknown"), (100, "safe")])
+def test_only_the_drops_depend_on_values_that_a_kernel_computed(calls, expected):
+    device, seen = Simulated(), itertools.count(1)
+
+    def take(x):
+        device.reads += next(seen) >= calls
+        return x.copy()
+
+    found = lifetime.measure(subject_of("take({x})", take=take), device, Silent())
+    assert found["verdict"] == expected
+    assert (found["evidence"].get("reason") == NOT_COMPUTED) == (expected == "unknown")
+
+
+def test_a_copy_that_ends_after_the_call_does_not_depend_on_its_source():
+    device = Simulated()
+
+    class Late(Pool):
+        def take(self, values):
+            device.synchronize_device()
+            return super().take(values)
+
+    def take(x):
+        device.copies.append((numpy.zeros_like(x), x.copy()))
+        return device.copies[-1][0]
+
+    subject = subject_of("take({x})", take=take, pool=Late())
+    assert lifetime.measure(subject, device, Silent(), is_brief=True)["verdict"] == "safe"
 
 
 def test_each_read_without_the_source_is_reported_before_it_starts():

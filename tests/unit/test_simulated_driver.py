@@ -230,6 +230,7 @@ PTX = b"""
 .visible .entry fill(.param .u64 .ptr .global to, .param .align 8 .b8 other[16], .param .u32 count)
 .visible .entry cupy_copy__float32_float32(
     .param .align 8 .b8 a[48], .param .align 8 .b8 b[48], .param .align 8 .b8 c[40])
+.visible .entry cupy_arange(.param .align 8 .b8 out[32], .param .align 8 .b8 index[24])
 """
 
 
@@ -255,6 +256,18 @@ def test_a_kernel_poisons_the_memory_that_its_arguments_point_to(driver):
     found = [poisoned(driver, one.value) for one in (first, second, third)]
     assert found == [1, 1, 0]
     assert not poisoned(driver, second.value, 512)
+
+
+def test_an_old_address_in_the_index_of_a_cupy_kernel_poisons_nothing(driver):
+    memory = driver.memory()
+    array, indexer = (c_uint64 * 4)(0, 6, 6, 4), (c_uint64 * 3)(6, 6, memory.value)
+    driver.launch(kernel(driver, b"cupy_arange"), None, array, indexer)
+    driver("cuCtxSynchronize")
+    assert not poisoned(driver, memory.value)
+    in_place = (c_uint64 * 3)(memory.value, memory.value, 0)
+    driver.launch(kernel(driver, b"cupy_arange"), None, array, in_place)
+    driver("cuCtxSynchronize")
+    assert poisoned(driver, memory.value)
 
 
 def test_the_parameters_of_a_kernel_are_read_from_compressed_code(driver):

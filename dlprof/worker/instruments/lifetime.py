@@ -46,6 +46,7 @@ from dlprof.worker.growth import (
 )
 from dlprof.worker.queued_work import OWN_STREAMS, moved_sides
 from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.simulated import Uncomputed, computed
 from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import Subject
 
@@ -87,25 +88,28 @@ def measure(
 ) -> dict[str, Any] | None:
     subject.check_own()
     trial = subject.of_bytes(SIZE_BYTES)
-    if is_brief and trial.is_one_array and _seconds(trial.make_another) > BRIEF_S:
-        return None
+    if is_brief and trial.is_one_array:
+        make_s = min(timeit.repeat(trial.make_another, number=1, repeat=2))
+        if make_s > BRIEF_S:
+            return None
     size = trial.spec.size_bytes
     if size > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
     evidence: dict[str, Any] = {"changed_after_drop": None, "source_after_drop": None}
+    reason = NO_ARRAY
     if subject.import_.returns_array and subject.spec.elements:
-        for candidate, way in [(trial, {})] if is_brief else list(_ways(subject, trial)):
-            evidence = _drops(candidate, gpu, reply, way)
-            if evidence.get("verdict"):
-                return evidence
-    if is_brief:
-        is_known = evidence["changed_after_drop"] is not None
-        return verdict("safe", evidence) if is_known else verdict("unknown", evidence, NO_ARRAY)
-    return _repetition(subject, trial, gpu, reply, evidence)
-
-
-def _seconds(call: Callable[[], Any]) -> float:
-    return min(timeit.repeat(call, number=1, repeat=2))
+        ways = iter([(trial, {})]) if is_brief else _ways(subject, trial)
+        dropped = attempt(lambda: computed(gpu, lambda: _drop_all(ways, gpu, reply)), Uncomputed)
+        if isinstance(dropped, Refusal):
+            reason = dropped.reason
+        elif dropped.get("verdict"):
+            return dropped
+        else:
+            evidence = dropped
+    if not is_brief:
+        return _repetition(subject, trial, gpu, reply, evidence, reason)
+    is_known = evidence["changed_after_drop"] is not None
+    return verdict("safe", evidence) if is_known else verdict("unknown", evidence, reason)
 
 
 def _ways(subject: Subject, trial: Subject) -> Iterator[tuple[Subject, dict[str, str]]]:
@@ -125,11 +129,16 @@ def _ways(subject: Subject, trial: Subject) -> Iterator[tuple[Subject, dict[str,
 
 
 def _repetition(
-    subject: Subject, trial: Subject, gpu: Gpu | None, reply: Reply, evidence: dict[str, Any]
+    subject: Subject,
+    trial: Subject,
+    gpu: Gpu | None,
+    reply: Reply,
+    evidence: dict[str, Any],
+    reason: str,
 ) -> dict[str, Any]:
-    """Return the verdict, with evidence of what stays behind."""
+    """Return the verdict, with evidence of what stays behind; ``reason`` is for an unknown drop."""
     reply.stage("lifetime reuse")
-    reused = attempt(lambda: gpu and _is_reused(trial, gpu))
+    reused = attempt(lambda: gpu and computed(gpu, lambda: _is_reused(trial, gpu)))
     evidence["reused"] = None if isinstance(reused, Refusal) else reused
     reply.stage("lifetime repetition")
     meters, is_uncounted = choose_meters(subject)
@@ -142,7 +151,7 @@ def _repetition(
     if is_uncounted:
         return verdict("unknown", evidence, UNCOUNTED)
     if evidence["changed_after_drop"] is None:
-        return verdict("unknown", evidence, NO_ARRAY)
+        return verdict("unknown", evidence, reason)
     return verdict("safe", evidence)
 
 
@@ -191,6 +200,18 @@ def _is_reused(subject: Subject, gpu: Gpu) -> bool | None:
     return None if is_late else False
 
 
+def _drop_all(
+    ways: Iterator[tuple[Subject, dict[str, str]]], gpu: Gpu | None, reply: Reply
+) -> dict[str, Any]:
+    """Return the evidence of the first way that damages something, else of the last."""
+    evidence: dict[str, Any] = {}
+    for subject, way in ways:
+        evidence = _drops(subject, gpu, reply, way)
+        if evidence.get("verdict"):
+            break
+    return evidence
+
+
 def _drops(subject: Subject, gpu: Gpu | None, reply: Reply, way: dict[str, str]) -> dict[str, Any]:
     """Return evidence of a result without its source, and of a source without its result.
 
@@ -201,28 +222,32 @@ def _drops(subject: Subject, gpu: Gpu | None, reply: Reply, way: dict[str, str])
     convert = subject.converter(source)
     results = [convert(), convert()]
     for result in results:
-        subject.wait_for(result)
+        _finish(subject, gpu, result)
     del convert, result
     evidence: dict[str, Any] = {"changed_after_drop": False}
     if not way:
         evidence = _without_source(subject, gpu, reply)
     if evidence["changed_after_drop"] is not False:
-        for _ in range(CONTROLS):
-            control = _without_source(subject, gpu, reply, keeps_source=True)
-            if control["changed_after_drop"] is not False:
-                return verdict("unknown", evidence | subject.array_evidence(), CHANGES_ANYWAY)
-        return verdict("dangling", evidence | subject.array_evidence())
+        return _accused(subject, gpu, reply, evidence)
     evidence |= way
     reply.part("after_drop", evidence | subject.array_evidence())
     if _without_result(subject, gpu, reply, source, results, evidence):
         return {name: value for name, value in evidence.items() if name not in way}
     # Its memory may be free already, and must not be freed once more.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
-    if evidence.get("other_after_drop", SAME) != SAME:
+    return _accused(subject, gpu, reply, evidence)
+
+
+def _accused(
+    subject: Subject, gpu: Gpu | None, reply: Reply, evidence: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the verdict on a damage: unknown if results change while their source is kept, too."""
+    evidence |= subject.array_evidence()
+    for _ in range(CONTROLS):
         control = _without_source(subject, gpu, reply, keeps_source=True)
         if control["changed_after_drop"] is not False:
-            return verdict("unknown", evidence | subject.array_evidence(), CHANGES_ANYWAY)
-    return verdict("dangling", evidence | subject.array_evidence())
+            return verdict("unknown", evidence, CHANGES_ANYWAY)
+    return verdict("dangling", evidence)
 
 
 def _without_result(
@@ -287,7 +312,7 @@ def _without_source(
     kept = [source] if keeps_source else []
     del source  # only the call holds it now
     result = calls[0]()
-    subject.wait_for(result)
+    _finish(subject, gpu, result)
     values = subject.consumer.to_numpy(result).tobytes()
     reply.stage(AFTER_DROP)
     calls.clear()
@@ -300,6 +325,13 @@ def _without_source(
     if isinstance(now, Refusal):  # a driver knows that the memory is not there any more
         return {"changed_after_drop": None, "error_after_drop": words(now.error)}
     return {"changed_after_drop": now != values}
+
+
+def _finish(subject: Subject, gpu: Gpu | None, result: Any) -> None:
+    """Wait for a result. A consumer on the host does not know of a copy that is still under way."""
+    subject.wait_for(result)
+    if gpu:
+        gpu.synchronize_device()
 
 
 def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
