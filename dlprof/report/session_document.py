@@ -173,13 +173,16 @@ def _coverage(results: Sequence[Result]) -> str:
         return ""
 
     def has(part: str) -> bool:
-        return any(getattr(result, part) for result in results)
+        looks = (getattr(result, part) for result in results)
+        return any(look is not None and look.verdict != "unknown" for look in looks)
 
     each = " and ".join(filter(has, ("values", "lifetime")))
     waits, reads = has("ordering"), has("early_write")
     last = " and late reads" if reads else ""
     one = f"waits, races{last}" if waits else "late reads" if reads else ""
-    return f"{processes} processes checked {each}{one and f', 1 checked {one}'}."
+    parts = (each and f"{processes} processes checked {each}", one and f"1 checked {one}")
+    text = ", ".join(filter(None, parts))
+    return text and f"{text}."
 
 
 def _is_one_pair(arrays: Sequence[Array]) -> bool:

@@ -205,6 +205,12 @@ def test_what_one_of_several_processes_looked_at_is_not_said_of_all(rounds, is_s
     assert (coverage in found.marks) is is_said
 
 
+def test_a_look_that_found_no_answer_is_not_called_a_check():
+    looked = {"lifetime": verdict("unknown"), "values": verdict("unknown")}
+    found = document(view(rounds=[0, 1, 2], ordering=verdict("synchronous"), **looked))
+    assert "1 checked waits, races and late reads." in found.marks
+
+
 def test_without_a_diagnosis_nothing_is_called_safe():
     found = document(path("view(x)"), path("other(x)", 9 * US))
     assert "fastest correct view" in answers(found)
