@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dlprof.judge import FAULTS, thresholds, with_name
 from dlprof.judge.case_view import is_too_fast_to_copy
 from dlprof.judge.safety import Level
+from dlprof.protocol.statement import others
 from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, Tone
 from dlprof.report.paths import AT_LEAST, BY, KINDS, Array, JudgedPath, path_lines, queued_work
 from dlprof.runner.quantity import (
@@ -227,6 +228,8 @@ def _first_lines(array: Array, lines: list[list[JudgedPath]]) -> list[list[Judge
 def path_marks(paths: Sequence[JudgedPath]) -> tuple[str, ...]:
     """Explain the marks of these paths in one line."""
     times = [path.brief_time[:1] for path in paths]
+    cases = [path.case.result.case for path in paths]
+    many = {case.arrays: case.source for case in cases if case.arrays > 1}
     meanings = {
         f"{AT_LEAST} until the call returns": AT_LEAST in times,
         f"{MARK} not certain": MARK in times,
@@ -234,6 +237,7 @@ def path_marks(paths: Sequence[JudgedPath]) -> tuple[str, ...]:
             path.result_cell.text.endswith("*") for path in paths
         ),
         "? seen only in similar paths": any(path.safety.suspected for path in paths),
+        **{f"{others(n)}: {n - 1} copies of {source}": True for n, source in many.items()},
     }
     text = " · ".join(mark for mark, is_shown in meanings.items() if is_shown)
     return (text,) if text else ()

@@ -198,7 +198,10 @@ def test_an_array_of_the_standard_library_has_its_dtype(timed):
 
 
 def test_a_call_that_takes_several_arrays_has_a_time_per_array(tmp_path):
-    setup = "import time, numpy; x = numpy.ones(9); f = lambda *a: time.sleep(0.002 * len(a))"
+    setup = (
+        "import time, numpy; x = numpy.arange(9)\n"
+        "def f(*a):\n    time.sleep(0.002 * len(a))\n    return sum(a)"
+    )
     path = tmp_path / "session.json"
     done = dlprof("time", "--quick", "--arrays", "1,4", "-s", setup, "f(x)", "-o", path)
     assert done.code == 0, done.err
@@ -207,3 +210,5 @@ def test_a_call_that_takes_several_arrays_has_a_time_per_array(tmp_path):
     assert four["case"]["code"] == "f(x, *more_3)"
     assert four["host_time"]["median_ns"] > 3 * one["host_time"]["median_ns"]
     assert "per array" in done.out
+    assert "more_3: 3 copies of x" in done.out
+    assert four["values"]["verdict"] == "unknown"  # a sum is no wrong conversion
