@@ -120,7 +120,7 @@ FLAGS: Mapping[str, str] = {
     "number": "a scalar object such as numpy.float32(1), and no array; its shape is scalar",
     "requires-grad": "contiguous, recorded for gradients",
     "conjugated": "a conjugate that is not computed yet; complex",
-    "negated": "a negative that is not computed yet",
+    "negated": "a negative that is not computed yet, such as x.conj().imag of torch",
 }
 """Properties of arrays that only some frameworks know; a probe names its own in ``flags``."""
 

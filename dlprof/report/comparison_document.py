@@ -486,6 +486,6 @@ def bisect_document(
         title=pair_text(pair),
         scope=statement,
         context=f"{counted(len(trials), 'release')} tried",
-        answers=(Answer("changed", f"{package} {first_bad}"),),
+        answers=(Answer("first changed in", f"{package} {first_bad}"),),
         tables=(Table((Column("release"), Column("result"), Column("")), tuple(rows)),),
     )

@@ -177,9 +177,9 @@ def _coverage(results: Sequence[Result]) -> str:
         return any(look is not None and look.verdict != "unknown" for look in looks)
 
     each = " and ".join(filter(has, ("values", "lifetime")))
-    waits, reads = has("ordering"), has("early_write")
-    last = " and late reads" if reads else ""
-    one = f"waits, races{last}" if waits else "late reads" if reads else ""
+    one = "late reads" if has("early_write") else ""
+    if has("ordering"):
+        one = f"waits, races and {one}" if one else "waits and races"
     parts = (each and f"{processes} processes checked {each}", one and f"1 checked {one}")
     text = ", ".join(filter(None, parts))
     return text and f"{text}."

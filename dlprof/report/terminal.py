@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
+from dlprof.probes.base import FLAGS, LAYOUTS
 from dlprof.report.document import Answer, Cell, Document, Problem, Section, Table
 from dlprof.text.clean import counted
 
@@ -248,7 +249,14 @@ def _problems(
     counts = Counter(problem.severity for problem in problems[len(shown) :])
     hidden = ", ".join(f"{count} {severity}" for severity, count in counts.items())
     hint = [Text(f"… and {hidden} (--full)", style="dim")] if hidden else []
-    return _flush(Group(grid, *hint))
+    named = " ".join(re.findall(r"\([^)]*\)", " ".join(problem.sentence for problem in shown)))
+    words = {*re.findall(r"[\w-]+", named)}
+    meanings = [
+        Text(f"{name}: {meaning}", style="dim")
+        for name, meaning in {**LAYOUTS, **FLAGS}.items()
+        if name in words
+    ]
+    return _flush(Group(grid, *meanings, *hint))
 
 
 def _example(problem: Problem, tables: Sequence[Table]) -> str:

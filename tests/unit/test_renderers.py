@@ -67,11 +67,12 @@ def test_a_problem_names_a_path_unless_the_table_marks_one():
     table = Table(columns, ((Cell("f(x)", code=True), Cell("DLP003")),))
     problems = (
         Problem("DLP003", "error", "2 paths do not order work.", codes=("f(x)", "g(x)")),
-        Problem("DLP008", "error", "2 paths give wrong values.", codes=("f(x)", "g(x)")),
+        Problem("DLP008", "error", "2 paths are wrong (negated).", codes=("f(x)", "g(x)")),
     )
     screen = terminal.render(Document("a", tables=(table,), problems=problems), 80)
     assert "do not order work.\n" in screen
-    assert "give wrong values. Such as f(x)." in screen
+    assert "are wrong (negated). Such as f(x)." in screen
+    assert "negated: a negative that is not computed yet" in screen
 
 
 def test_full_says_a_single_finding_once_and_its_evidence_behind_the_advice():
