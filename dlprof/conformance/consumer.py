@@ -171,8 +171,7 @@ def read_only_stays(framework: Any) -> None:
         x = framework.take(source)
     except Exception as error:
         raise NotApplicable("it refuses read-only tensors") from error
-    is_shared = shares(framework, x, source)
-    if is_shared and framework.writable(x):
+    if shares(framework, x, source) and framework.writable(x):
         raise Violated("its array says that it is writable")
 
 

@@ -181,10 +181,7 @@ def keywords_together(framework: Any) -> None:
         # A refusal of one keyword alone is a deviation of another check.
         alone: Any = [{"dl_device": array_device()}, {"copy": False}, {"copy": True}]
         valid = [args for args in alone if not attempt(x.__dlpack__, max_version=(1, 3), **args)[1]]
-        devices = [
-            None,
-            *(args["dl_device"] for args in valid if "dl_device" in args),
-        ]
+        devices = [None, *(args["dl_device"] for args in valid if "dl_device" in args)]
         copies = [None, *(args["copy"] for args in valid if "copy" in args)]
         newest = ((0, 0), (1, 0), (1, 3), (2, 0))
         for version, device, copy in itertools.product(newest, devices, copies):

@@ -176,7 +176,8 @@ return addresses[0] != addresses[1]
 def show_promise_broken(subject: Subject) -> Effect:
     does, template = "copies", NO_VIEW_MADE
     if subject.result.case.promise == "copy":
-        can_show = subject.writable and subject.has("values", "y")
+        is_writable = CaseView(0, subject.result).writable.source is not False
+        can_show = subject.writable and is_writable and subject.has("values", "y")
         does, template = "is a view", WRITE_SHOWS if can_show else NO_COPY_MADE
     return subject.shown(f"{does}, although {_promise_text(subject.result)}", template)
 
@@ -217,7 +218,8 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
         if worst.promise == "copy":
             severity, word = "error", "view"
             verb = "shares memory with x", "share memory with x"
-            effect = "Writing to x changes the result."
+            pair = ("the result", "x") if worst.loses_read_only else ("x", "the result")
+            effect = "Writing to {} changes {}.".format(*pair)
         if _is_harmless(worst):
             severity, effect = "info", "Both are read-only."
         other = cases.replacement(worst, partial(_keeps, worst.promise))

@@ -136,6 +136,7 @@ def test_no_layout_copy(results):
 
 
 READ_ONLY = verdict("ok", changed={}, writable={"source": False, "result": False})
+UNLOCKED = verdict("ok", changed={}, writable={"source": False, "result": True})
 
 
 @pytest.mark.parametrize(
@@ -151,6 +152,18 @@ def test_a_broken_promise(parts, severity):
     (finding,) = found("DLP018", path("f(x)", rounds=[0, 1, 2], **parts))
     assert finding.severity == severity
     assert f"{parts['case']['promise']} is documented" in finding.headline
+
+
+@pytest.mark.parametrize(
+    ("values", "effect"),
+    [
+        (verdict("ok"), "Writing to x changes the result"),
+        (UNLOCKED, "Writing to the result changes x"),
+    ],
+)
+def test_a_broken_promise_names_the_array_that_can_be_written(values, effect):
+    (finding,) = found("DLP018", path("f(x)", case=PROMISED, values=values))
+    assert effect in finding.headline
 
 
 @pytest.mark.parametrize(
