@@ -16,10 +16,10 @@ from dlprof.judge import fail_on as fail_on_words
 from dlprof.judge.cases import coverage
 from dlprof.judge.fail_on import FailOn
 from dlprof.measuring.judged import MISSED, UNKNOWN, judged, raise_for
-from dlprof.report.checks import check_measured
+from dlprof.report.checks import check_measured, is_measured
 from dlprof.report.session_document import session_document
 from dlprof.runner.axes import NO_TIMES
-from dlprof.runner.catalog import Catalog
+from dlprof.runner.catalog import Catalog, check_cuda
 from dlprof.runner.files import KEPT_SESSIONS, default_path, remember_last
 from dlprof.runner.measurement import Measurement, plan
 from dlprof.runner.pairing import Case
@@ -67,6 +67,7 @@ def measure(request: Request, catalog: Catalog, given: Given, pool: Workers | No
         if stopped and not is_kept:
             raise Interrupted("stopped before anything was measured")
         session = judged(measurement.session())
+        _check_builds(session, catalog)
         document = session_document(session, LAST if output is None else session_name(path))
         outputs.print_report(document)
         write_session(outputs, session, document, fail_on)
@@ -80,6 +81,12 @@ def measure(request: Request, catalog: Catalog, given: Given, pool: Workers | No
             again = shlex.join(["dlprof", *request.command, *([] if output else ["-o", str(path)])])
             raise Interrupted(f"stopped; finish it with: {clean(again)}")
         check(session, fail_on, expects=True)
+
+
+def _check_builds(session: Session, catalog: Catalog) -> None:
+    """Raise :class:`Unmeasured` if a framework cannot use the simulated device."""
+    if session.complete and session.simulated and not is_measured(session.results):
+        check_cuda(catalog, dict.fromkeys(name for pair in session.request.pairs for name in pair))
 
 
 def _planned(request: Request, catalog: Catalog) -> Iterator[str]:

@@ -93,13 +93,11 @@ def _pairs_request(
     values: Mapping[str, Any], verb: str, producer: str, consumer: str
 ) -> tuple[Request, Catalog]:
     """Return the request for every named producer with every named consumer."""
-    from dlprof.runner.catalog import check_cuda, pairs_named
+    from dlprof.runner.catalog import pairs_named
     from dlprof.runner.request import make_request
 
     catalog = _catalog(values)
     pairs = pairs_named(catalog, producer, consumer)
-    if simulated_in(values["devices"]):
-        check_cuda(catalog, dict.fromkeys(name for pair in pairs for name in pair))
     return make_request(values, pairs, (verb, producer, consumer)), catalog
 
 

@@ -373,11 +373,11 @@ class CaseView:
 
     @property
     def loaded(self) -> tuple[float, float] | None:
-        """The call's host time behind the longest queue, and the length of that queue.
-
-        None on a simulated device, where only the :attr:`share` means something.
-        """
-        return None if self.result.untimed else self._loaded
+        """The call's host time behind the longest queue, and the length of that queue."""
+        loaded = self.result.ordering.evidence.loaded if self.result.ordering else None
+        if loaded is None or loaded.host_ns is None or not (loaded.queued_ns or 0) > 0:
+            return None
+        return loaded.host_ns, loaded.queued_ns or 0.0
 
     @property
     def share(self) -> float | None:
@@ -385,7 +385,7 @@ class CaseView:
         ordering = self.result.ordering
         if ordering is not None and ordering.evidence.recorded:  # it waits, or it does not
             return 1.0 if self.waits_for else 0.0
-        return min(self._loaded[0] / self._loaded[1], 1.0) if self._loaded else None
+        return min(self.loaded[0] / self.loaded[1], 1.0) if self.loaded else None
 
     @property
     def waits_for_all(self) -> bool:
@@ -398,13 +398,6 @@ class CaseView:
         if self.share is None:
             return ""
         return "all" if self.waits_for_all else f"{100 * self.share:.0f} %"
-
-    @property
-    def _loaded(self) -> tuple[float, float] | None:
-        loaded = self.result.ordering.evidence.loaded if self.result.ordering else None
-        if loaded is None or loaded.host_ns is None or not (loaded.queued_ns or 0) > 0:
-            return None
-        return loaded.host_ns, loaded.queued_ns or 0.0
 
     @property
     def peak_arrays(self) -> float | None:

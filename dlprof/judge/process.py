@@ -441,7 +441,7 @@ def _warning(case: CaseView) -> tuple[str, bool]:
     instrument="warnings",
 )
 def warns(cases: Cases) -> Iterator[FindingRecord]:
-    """The first call of a process gives a warning."""
+    """The call gives a warning."""
 
     def cause(case: CaseView) -> Hashable:
         text, is_false = _warning(case)

@@ -127,9 +127,8 @@ def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str 
         return PLANTS, "only the host was asked for"
     simulated = simulated_in([device or ""])
     catalog = inspect_interpreter(python, (SYNTHETIC,), simulated)
-    no_streams = catalog.interpreter.get("no_cuda") or why_unusable(
-        catalog, catalog.find("synthetic-cuda"), "cuda"
-    )
+    synthetic = catalog.find("synthetic-cuda")
+    no_streams = catalog.interpreter.get("no_cuda") or why_unusable(catalog, synthetic)
     if device is None:
         return (PLANTS if no_streams else (*PLANTS, *DEVICE_PLANTS)), no_streams
     if no_streams:

@@ -74,7 +74,7 @@ def run_checks(session: Session) -> Iterator[JUnitCase]:
     """Yield whether the run measured a case, whether it ended, and what it left out."""
     text = SIMULATED if session.simulated else ""
     outcomes: tuple[CheckOutcome, CheckOutcome] = ("error", "passed")
-    outcome, line = outcomes[_is_measured(session.results)], "Nothing was measured."
+    outcome, line = outcomes[is_measured(session.results)], "Nothing was measured."
     yield JUnitCase(RUN, "something was measured", outcome, "nothing measured", line, text)
     line = "The run was stopped before its end."
     yield JUnitCase(RUN, "it came to its end", outcomes[session.complete], "stopped", line)
@@ -96,14 +96,14 @@ def expectation_checks(header: Header, unchecked: CheckOutcome = "error") -> Ite
 
 def check_measured(results: Sequence[Result]) -> None:
     """Raise :class:`Unmeasured` if no case has a time, or an answer if no times are taken."""
-    if _is_measured(results):
+    if is_measured(results):
         return
     reasons = [result.reason or "".join(map(str, result.notes[:1])) for result in results]
     first = first_line(next(filter(str.strip, reasons), ""))
     raise Unmeasured(f"nothing could be measured: {first}")
 
 
-def _is_measured(results: Sequence[Result]) -> bool:
+def is_measured(results: Sequence[Result]) -> bool:
     """Whether a case of a run's own arrays was measured; without such arrays, one of a survey."""
     cases = [result for result in results if not result.case.survey] or results
     # Some results never say when they are ready: then the host's time is all.

@@ -18,6 +18,7 @@ from dlprof.judge.safety import Safety
 from dlprof.probes.base import LIST
 from dlprof.probes.generic import UNKNOWN
 from dlprof.probes.list import HOLDS, NESTED
+from dlprof.protocol.messages import NO_ARRAY
 from dlprof.report.document import Cell, Chart, ChartRow, Column, Mark, Tone
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import MARK, plain_time, size_text
@@ -148,6 +149,8 @@ class JudgedPath:
     @property
     def result_cell(self) -> Cell:
         """Return view or copy, with a star if that depends on the address of the array."""
+        if self.unknown_reason == NO_ARRAY:
+            return Cell("no array")
         star = "*" if self.case.result.status == "ok" and self.other_results else ""
         return Cell(self.result + star, TONES.get(self.result, "bad"))
 
@@ -327,7 +330,9 @@ def path_lines(paths: Iterable[JudgedPath]) -> list[list[JudgedPath]]:
 
 def queued_work(path: JudgedPath) -> str:
     """Return the order behind queued work: ``waits 45 ms of 45 ms``, ``ordered``, ``race``."""
-    case = path.case
+    case, ordering = path.case, path.case.result.ordering
+    if ordering is not None and ordering.evidence.upload_waits is not None:
+        return "waits for the queue" if ordering.evidence.upload_waits else "no wait"
     words = {None: "", "synchronous": "", "stream-ordered": "ordered", "unordered": "race"}
     if case.waits_for is None:
         return words.get(case.order, case.order or "")
@@ -337,7 +342,7 @@ def queued_work(path: JudgedPath) -> str:
         return f"{race}waits {f'for all {queue}' if case.waits_for_all else f'{call} of {queue}'}"
     if case.waits_for_all:
         return f"{race}waits for the {'device' if case.order == 'device-sync' else 'queue'}"
-    return f"{race}waits {f'for {case.share_text} of it' if case.share_text else ''}".rstrip()
+    return f"{race}waits"
 
 
 # The chart of a page

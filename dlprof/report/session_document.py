@@ -37,7 +37,7 @@ from dlprof.report.paths import (
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time, size_text
 from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Session, pair_text
-from dlprof.text.clean import first_words, listed
+from dlprof.text.clean import counted, first_words, listed
 from dlprof.ticket.reproducer import pair_command, reproducer
 
 LAST = "LAST"
@@ -147,6 +147,9 @@ def _notices(header: Header, results: Sequence[Result]) -> Iterator[str]:
     """Yield reasons not to rely on the report. ``results`` are those with timed conversions."""
     if header.simulated:
         yield SIMULATED
+        orders = [result.ordering.evidence for result in results if result.ordering]
+        if size := max((order.size_bytes or 0 for order in orders), default=0):
+            yield f"Measured with arrays of {size_text(size)}."
     foreign = header.foreign_cores
     if results and foreign is not None and foreign > NOTABLE_CORES and not header.simulated:
         load = load_text(foreign, header.environment.cores or "?")
@@ -302,6 +305,15 @@ def _problem(
     sentence, more, group = _headline(session, findings)
     cases = [session.results[index].case for index in _indices([*group, *findings])]
     codes = tuple({case.way: case.code for case in cases}.values())
+    milder = [
+        finding
+        for finding in session.findings
+        if finding.rule == worst.rule and severity_rank(finding) > severity_rank(worst)
+    ]
+    others = {session.results[index].case.way for index in _indices(milder)}
+    if count := len(others - {result.case.way for result in results}):
+        severity = read_severity(milder[0].severity)
+        sentence = f"{sentence.rstrip('.')} ({counted(count, 'other')}: {severity})."
     numbers = [session.findings.index(finding) + 1 for finding in findings]
     script = ""
     if has_script:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import TypeAdapter
 
@@ -261,17 +261,15 @@ def _answer(python: str, originals: Mapping[str, str], simulated: int) -> dict[s
         faults[source] = why
 
 
-def why_unusable(catalog: Catalog, probe: ProbeInfo, device: str) -> str | None:
-    """Return why a framework cannot use ``device``, in its own words; None if it can."""
+def why_unusable(catalog: Catalog, probe: ProbeInfo) -> str | None:
+    """Return why a framework cannot use CUDA, in its own words; None if it can."""
     with worker_client.start(catalog.python, {**probe.variables, **catalog.variables}) as worker:
         outcome = worker.ask(
             {"do": "verify", "source": probe.source, "name": probe.name}, INSPECT_LIMIT_S
         )
     if "verify" not in outcome.parts:
         return outcome.reason or f"{probe.name} cannot be imported"
-    devices = outcome.parts["verify"]["devices"]
-    answer = str(devices.get(device, f"{probe.name} has no arrays on {device}"))
-    return None if answer == "usable" else answer
+    return cast("str | None", outcome.parts["verify"]["reason"])
 
 
 CUDA_BUILDS = {
@@ -293,7 +291,7 @@ def builds_text(probes: Iterable[ProbeInfo]) -> str:
 def check_cuda(catalog: Catalog, names: Iterable[str]) -> None:
     """Raise :class:`Unmeasured` if one of these frameworks cannot use the simulated device."""
     for probe in map(catalog.find, names):
-        reason = why_unusable(catalog, probe, "cuda") if "cuda" in probe.devices else None
+        reason = why_unusable(catalog, probe) if "cuda" in probe.devices else None
         if reason is not None:
             why = f"{probe.name} cannot use CUDA here: {first_line(reason)}"
             raise Unmeasured(f"{why}. {builds_text([probe])}".rstrip(". "))

@@ -284,7 +284,7 @@ class Measurement:
         views = tuple(path.name for path in paths if path.promise == "view")
         if ok[0].case.device not in producer.devices or not views:
             return None
-        settings = replace(request.settings, rounds=1, survey=False)
+        settings = replace(request.settings, rounds=0, survey=False)
         pairs = ((producer.name, consumer.name),)
         back = replace(request, pairs=pairs, globs=views, settings=settings)
         with TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True) as folder:

@@ -174,13 +174,18 @@ class Runner:
         yield from self._look(entries, look, ("lifetime",), processes=processes)
 
     def _confirm(self, group: Group, refused: Group, round_: int) -> Lane:
-        """Convert refused cases in forks, which need no import, and keep those refused again."""
-        processes = self._forks(group)
-        for entry in refused:
-            worker = yield from processes.next()
+        """Convert refused cases in forks, which need no import, and keep those refused again.
+
+        One that calls the same function and was refused alike has the process of the one before.
+        """
+        processes, worker, before = self._forks(group), None, None
+        for entry in sorted(refused, key=_refusal):
+            if worker is None or _refusal(entry) != before:
+                worker = yield from processes.next()
             outcome = yield from self._client.ask(worker, entry, round_, UNTIMED)
             if outcome.status == "unsupported":
                 self._keep(entry, round_, outcome)
+            before = None if spoils(outcome) or outcome.status == "ok" else _refusal(entry)
         yield from processes.end()
 
     def _survey(self, entries: Group, lane: int) -> Lane:
@@ -352,14 +357,13 @@ class Runner:
         The first round of one group imports for the forks instead.
         """
         self._pool.wait(self.settings.limit_s)
-        group, second = groups[place], groups[place + 1 : place + 2]
+        group, second, forks = groups[place], groups[place + 1 : place + 2], False
         kind = self._kind(group[0])
-        is_only = len(groups) == 1
-        forks = is_only and round_ == 0 and bool(self._diagnosed)
-        if is_only and not forks and round_ + 1 < self.settings.rounds:
-            second = groups
-        can_load = all(can_fork(entries) for entries in (group, *second)) and (forks or second)
-        if self._pool.has_loaded(kind) or not can_load or processors() == 1:
+        if len(groups) == 1:
+            forks = round_ == 0 and bool(self._diagnosed)
+            second = [] if forks or round_ + 1 == self.settings.rounds else groups
+        is_free = not self.settings.times or all(map(can_fork, (group, *second)))
+        if not (is_free and (forks or second)) or self._pool.has_loaded(kind) or processors() == 1:
             return
         if forks:
             self._pool.load(("forks", kind), imports_ahead(group))
@@ -391,6 +395,12 @@ class Runner:
 
     def _grouped(self, indices: Iterable[int]) -> list[Group]:
         return grouped((Entry(index, self.cases[index]) for index in indices), self._kind)
+
+
+def _refusal(entry: Entry) -> tuple[str, str]:
+    """Return the function that refused a case, and its reason."""
+    reason = entry.before.reason if entry.before else None
+    return entry.case.path.import_.code.partition("(")[0], reason or ""
 
 
 def _diagnosed(cases: Sequence[Case], settings: Settings) -> list[list[int]]:

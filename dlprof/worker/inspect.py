@@ -199,15 +199,12 @@ def fingerprint(path: Path) -> str | None:
     return hmac.new(KEY, number, "sha256").hexdigest()[:SHOWN]
 
 
-def verify(source: str, name: str) -> dict[str, Any]:
-    """Import a framework; return the state of its devices."""
+def verify(source: str, name: str) -> dict[str, str | None]:
+    """Import a framework; return the reason why it cannot use CUDA."""
     probe = loading.find(source, name)
     execute(probe.setup, {}, "setup")
-    devices = {}
-    for device in probe.devices:
-        ready = attempt(partial(probe.ready, device))
-        devices[device] = ready.reason if isinstance(ready, Refusal) else "usable"
-    return {"devices": devices}
+    ready = attempt(partial(probe.ready, "cuda"))
+    return {"reason": ready.reason if isinstance(ready, Refusal) else None}
 
 
 OFFERED = (Protocol.DLPACK, Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERFACE)

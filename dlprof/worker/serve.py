@@ -191,7 +191,7 @@ def measure_case(state: WorkerState, request: dict[str, Any], reply: Reply) -> O
     if "recipe" in request["instruments"]:
         # Before anything is made or converted: a case that dies of it needs its recipe most.
         setup = request.get("setup", "")
-        texts = recipe.measure(path.producer, path.consumer, import_, spec, setup)
+        texts = recipe.measure(path.producer, path.consumer, import_, full_spec, setup)
         reply.part("recipe", texts)
     memory.check_room(spec)
     subject = path.subject(spec, at_boundary=request.get("at_boundary", False))
@@ -251,12 +251,13 @@ def _convert_first(subject: Subject, request: dict[str, Any], cases: int, reply:
 
 def _fitting(path: LoadedPath, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
     """Return the array to measure: a smaller one for a diagnosis if the producer can make one."""
-    diagnosed = set(request["instruments"]) <= AT_ANY_SIZE
-    largest = request["largest_bytes"]
+    largest, at_any_size = request["largest_bytes"], AT_ANY_SIZE
     if isinstance(path.producer, OnSimulatedDevice):
         largest = min(largest, simulated.LARGEST_BYTES)
+        at_any_size = AT_ANY_SIZE | AT_ANY_LOAD | {"first_call"}
     elif spec.device == "cuda" and "trace" not in request["instruments"]:  # it tells the bytes
         largest = min(largest, LARGEST_ON_DEVICE)
+    diagnosed = set(request["instruments"]) <= at_any_size
     if not diagnosed or path.is_one_array or spec.size_bytes <= largest:
         return spec
     return path.producer.resized(spec, largest)

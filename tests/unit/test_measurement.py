@@ -173,7 +173,7 @@ def test_the_way_back_is_measured_if_no_path_does_without_a_wait(path, order, pa
         no_cuda=None,
     )
     gives = {"there": ordered(order, waits_for_later=True), "back": ordered("unordered")}
-    settings = Settings(rounds=1, diagnose=False, alignment=False)
+    settings = Settings(rounds=1, alignment=False)
     axes = Axes(devices=("cuda",))
     request = Request((("torch", "cupy"),), axes, globs=paths, settings=settings)
     workers = ScriptedWorkers(gives=gives)

@@ -46,6 +46,19 @@ def test_a_deprecation_that_a_script_would_show_is_recorded():
     assert texts("deprecated({x})", deprecated=deprecated) == ["DeprecationWarning: it goes"]
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_warning_of_a_frameworks_first_use_is_not_the_conversions():
+    calls = []
+
+    def first_use(array):
+        if not calls:
+            warnings.warn("no linker", RuntimeWarning, stacklevel=2)
+        calls.append(array)
+        return array
+
+    assert texts("first_use({x})", first_use=first_use) == []
+
+
 @pytest.mark.parametrize(
     ("owner", "text", "severity"),
     [
