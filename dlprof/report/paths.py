@@ -38,6 +38,7 @@ TONES: dict[str, Tone] = {
     "narrowed": "copy",
     "refused": "dim",
     "?": "",
+    "no array": "",
 }
 """Any other result is bad."""
 NEAR = 1.1
@@ -133,8 +134,10 @@ class JudgedPath:
 
     @property
     def result(self) -> str:
-        """Return the result in one word."""
-        return self.case.outcome
+        """Return the result in one word, or that there is none."""
+        owned = self.case.result.ownership
+        has_none = owned is not None and owned.evidence.reason == NO_ARRAY
+        return "no array" if has_none and self.case.outcome == "?" else self.case.outcome
 
     @property
     def brief_time(self) -> str:
@@ -149,8 +152,6 @@ class JudgedPath:
     @property
     def result_cell(self) -> Cell:
         """Return view or copy, with a star if that depends on the address of the array."""
-        if self.unknown_reason == NO_ARRAY:
-            return Cell("no array")
         star = "*" if self.case.result.status == "ok" and self.other_results else ""
         return Cell(self.result + star, TONES.get(self.result, "bad"))
 

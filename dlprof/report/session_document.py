@@ -48,6 +48,7 @@ WORDS = {
     "copy": "is a copy",
     "wrong": "gives a wrong result",
     "refused": "is refused",
+    "no array": "leaves no array behind",
     "crash": "crashes",
     "hangs": "hangs",
     "varies": "is a view in some processes, a copy in others",

@@ -15,6 +15,7 @@ import pytest
 from command_line import dlprof
 
 import dlprof as package
+from dlprof.measuring.judged import load
 from dlprof.runner.session import SIMULATED
 from dlprof.ticket.reproducer import reproducer
 from dlprof.ticket.ticket import run
@@ -98,6 +99,25 @@ def test_another_interpreter_gets_all_that_is_needed(tmp_path):
     assert found.code == 0, found.err
     assert SIMULATED in found.said
     assert not re.search(r"\d (ns|µs|ms)\b", found.said)
+
+
+def test_a_smaller_array_stands_for_one_that_the_device_has_no_room_for(tmp_path):
+    words = ("--device", "simulated", "--shape", "8192x8192", "--path=numba.cuda.as_cuda_array(x)")
+    output, memory = tmp_path / "s.json", {"DLPROF_SIMULATED_MEMORY": 64 << 20}
+    found = dlprof("run", "cupy", "numba", *words, "-o", output, **memory)
+    assert "Measured with arrays of 1 MiB." in found.said
+    (result,) = load(output).results
+    assert (result.status, result.ownership.verdict) == ("ok", "view")
+    assert "8192" in result.recipe.create["C"]
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
+def test_a_framework_without_a_cuda_build_is_named_in_one_sentence(tmp_path):
+    words = ("--device", "simulated", "--path=cupy.from_dlpack(x)", "-o", tmp_path / "s.json")
+    found = dlprof("run", "torch", "cupy", *words)
+    assert (found.code, found.out) == (4, "")
+    assert "torch cannot use CUDA here" in found.sentence()
+    assert "CUDA builds: pip install torch" in found.sentence()
 
 
 def test_a_reproducer_tells_nothing_if_its_load_is_on_another_device(session):

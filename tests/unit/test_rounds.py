@@ -80,6 +80,21 @@ def test_a_path_that_breaks_its_process_makes_no_other_unsupported(workers, file
     assert [note.endswith(": TypeError: no") for note in notes] == [True]
 
 
+def test_calls_of_one_function_that_were_refused_alike_are_confirmed_in_one_process(workers, file):
+    workers.refuses = {f"import{index}" for index in range(4)}
+    same = [replace(case.path.import_, code="take({x})") for case in cases_of(4)]
+    paths = [replace(case.path, import_=one) for case, one in zip(cases_of(4), same, strict=True)]
+    cases = [replace(case, path=path) for case, path in zip(cases_of(4), paths, strict=True)]
+    run(cases, file, rounds=1)
+    assert [len(asked) for asked in workers.asked if asked] == [4, 3]
+
+
+@pytest.mark.parametrize("times", [True, False])
+def test_a_run_without_times_imports_for_the_diagnosis_of_a_device_at_once(workers, file, times):
+    run(cases_of(2, device="cuda"), file, rounds=1, diagnose=True, times=times)
+    assert len(workers.imported) == (0 if times else 2)
+
+
 @pytest.mark.parametrize(
     ("together", "groups"), [(False, [["a", "c"], ["b"]]), (True, [["a", "b", "c"]])]
 )

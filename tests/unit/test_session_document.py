@@ -19,6 +19,7 @@ from rule_builders import (
 )
 
 from dlprof.measuring.judged import judged
+from dlprof.protocol.messages import NO_ARRAY
 from dlprof.report.session_document import session_document
 
 
@@ -114,6 +115,35 @@ def test_a_rule_that_all_paths_break_is_said_once_above_the_table():
     (table,) = document(view(), *late).tables
     assert table.above == ()
     assert table.rows[1][3].text == "DLP020"
+
+
+def test_a_problem_counts_the_other_paths_that_have_it_as_an_info():
+    ends = "of writes although the result is a copy"
+    warns = [
+        verdict("warns", texts=[f"UserWarning: {text}"]) for text in ("not writable", "it goes")
+    ]
+    found = document(
+        *(copy(f"{name}(x)", warnings=one) for name, one in zip("fg", warns, strict=True))
+    )
+    first, second = (one.sentence for one in found.problems if one.rule == "DLP031")
+    assert (ends in first, first.endswith(" (1 other: info).")) == (True, True)
+    assert "other" not in second
+
+
+def test_a_call_that_leaves_no_array_says_so_as_its_result():
+    launch = path("kernel(x)", owner=verdict("unknown", reason=NO_ARRAY))
+    table = document(launch, view()).tables[0]
+    assert {row[2].text: (row[1].text, row[3].text) for row in table.rows}["kernel(x)"] == (
+        "no array",
+        "",
+    )
+
+
+@pytest.mark.parametrize(("waits", "text"), [(True, "waits for the queue"), (False, "no wait")])
+def test_an_upload_without_times_says_whether_it_waits_for_the_consumers_work(waits, text):
+    order = verdict("synchronous", upload_waits=waits)
+    found = document(copy("a(x)", None, untimed=True, ordering=order), refused(), simulated=1)
+    assert found.tables[0].rows[0][0].text == text
 
 
 def test_a_problem_counts_its_paths_as_the_table_does():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from builders import make_result, make_session
-from rule_builders import MS, ordered
+from rule_builders import verdict
 
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.verdicts import parse as criteria
@@ -43,14 +43,13 @@ def test_page_locked_memory_is_the_hosts_also_next_to_a_simulated_device():
 
 def untimed(code="numba.cuda.as_cuda_array(x)", order="host-sync", **changes):
     """A case on a simulated device: with a verdict on order, and without times."""
-    waits = {"host-sync": 45 * MS}.get(order, 0.2 * MS)
     case = {"producer": "cupy", "consumer": "numba", "device": "cuda"}
     return make_result(
         code,
         None,
         case=case,
         untimed=True,
-        ordering=ordered(order, waits, 45 * MS),
+        ordering=verdict(order, recorded=True, size_bytes=1 << 20),
         **{"ownership": {"verdict": "view", "evidence": {"result_device": "cuda"}}, **changes},
     )
 
@@ -122,6 +121,10 @@ def outputs():
 def test_every_output_states_that_the_device_is_simulated():
     for name, text in outputs():
         assert SIMULATED.lower() in " ".join(text.split()).lower(), name
+
+
+def test_the_screen_names_the_size_of_the_arrays_that_stood_for_larger_ones():
+    assert "Measured with arrays of 1 MiB." in dict(outputs())["terminal"]
 
 
 def test_no_output_has_a_time_of_the_device():
