@@ -34,7 +34,7 @@ from dlprof.report.paths import (
     session_arrays,
     severity_rank,
 )
-from dlprof.runner.machine import NOTABLE_CORES, load_text
+from dlprof.runner.machine import busy_notice
 from dlprof.runner.quantity import plain_time, size_text
 from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Session, pair_text
 from dlprof.text.clean import counted, first_words, listed
@@ -82,7 +82,7 @@ def session_document(
         title=title,
         scope=scope,
         context=_versions(session),
-        notices=tuple(_notices(session, results)),
+        notices=tuple(filter(None, _notices(session, results))),
         answers=answers,
         tables=screen.tables,
         marks=(*screen.marks, *filter(None, [_coverage(results), survey.summary(session)])),
@@ -151,10 +151,8 @@ def _notices(header: Header, results: Sequence[Result]) -> Iterator[str]:
         orders = [result.ordering.evidence for result in results if result.ordering]
         if size := max((order.size_bytes or 0 for order in orders), default=0):
             yield f"Measured with arrays of {size_text(size)}."
-    foreign = header.foreign_cores
-    if results and foreign is not None and foreign > NOTABLE_CORES and not header.simulated:
-        load = load_text(foreign, header.environment.cores or "?")
-        yield f"{load[0].upper()}{load[1:]}. Times may be too high."
+    elif results:
+        yield busy_notice(header.foreign_cores, header.environment.cores or "?")
     if not header.complete:
         yield "The run was stopped. Results are partial."
     if header.left_out:

@@ -13,8 +13,8 @@ from dlprof.runner.quantity import plain_time, significant, size_text
 from dlprof.runner.trace import LEAST_SHARE, Trace, TraceRow
 from dlprof.text.clean import counted
 
-SHARES = "shares memory"
-READ_ONLY = "shares memory, and is read-only"
+SHARES = "shares memory, so a later write to either shows in the other"
+READ_ONLY = "shares memory and is read-only: a write to it raises"
 REPLACEMENTS = {
     ("torch.tensor(x)", "numpy"): ("torch.from_numpy(x)", SHARES),
     ("torch.Tensor(x)", "numpy"): ("torch.from_numpy(x)", SHARES),
@@ -23,8 +23,8 @@ REPLACEMENTS = {
     ("numpy.array(x)", "jax"): ("numpy.asarray(x)", READ_ONLY),
     ("numpy.array(x)", "tensorflow"): ("numpy.from_dlpack(x)", READ_ONLY),
     ("x.numpy()", "tensorflow"): ("numpy.from_dlpack(x)", READ_ONLY),
-    ("x.tolist()", "torch"): ("x.detach().numpy()", f"{SHARES}, if an array will do"),
-    ("x.tolist()", "jax"): ("numpy.asarray(x)", f"{READ_ONLY}, if an array will do"),
+    ("x.tolist()", "torch"): ("x.detach().numpy()", f"gives an array that {SHARES}"),
+    ("x.tolist()", "jax"): ("numpy.asarray(x)", f"gives an array that {READ_ONLY}"),
 }
 """By a conversion that copies or reads on the host, and its producer: the view, what changes."""
 STACKED = {
@@ -69,20 +69,28 @@ def notes(trace: Trace) -> Iterator[str]:
 
 
 def _ways_back(trace: Trace) -> Iterator[str]:
-    """Name two lines between which an array may go to a framework and back."""
-    firsts_ns = {row: begin for begin, _, row, *_ in sorted(trace.timeline, reverse=True)}
-    rows: dict[tuple[str, ...], int] = {}
-    for index, row in enumerate(trace.rows):
+    """Name lines between which an array goes to a framework and back, or may do so."""
+    found: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for row in trace.rows:
+        if row.origin is not None:
+            file, line = row.origin
+            way = f"through {row.producer} and back to {row.consumer}"
+            found[way, f"{short_file(file)}:{line}"][row_place(row)] = None
+    for (way, first), backs in found.items():
+        yield f"{way}: {first_places([*backs])} took a result of {first} in the first call."
+    if found:
+        return
+    rows: dict[tuple[str, ...], TraceRow] = {}
+    for row in trace.rows:
         for dtype, shape, *_ in row.arrays:
             array = f"{dtype} {shape_text(tuple(shape))}"
-            same = rows.setdefault((row.producer, row.consumer, array), index)
-            other = rows.get((row.consumer, row.producer, array), same)
-            if other != same and math.prod(shape) > 1:
-                ends = sorted((other, index), key=lambda end: firsts_ns.get(end, 0))
-                out, back = (trace.rows[end] for end in ends)
-                way = f"{out.producer} → {out.consumer} in {row_place(out)}"
-                way += f" and back in {row_place(back)}"
-                yield f"{array} goes {way}; whether it is the same array is not followed."
+            rows.setdefault((row.producer, row.consumer, array), row)
+            other = rows.get((row.consumer, row.producer, array), row)
+            if other.producer != row.producer and math.prod(shape) > 1:
+                places = " and ".join(
+                    f"{end.producer} → {end.consumer} in {row_place(end)}" for end in (other, row)
+                )
+                yield f"{array} goes {places}; whether it is the same array is not followed."
                 return
 
 
@@ -128,9 +136,10 @@ def replacement(row: TraceRow, wall_ns: float = math.inf) -> str:
     if row.reads and (row.waits or row.maybe_waits or row.device.partition(":")[0] != "cpu"):
         return f"{row.conversion} waits for the device: sum there, and read once after the loop."
     if row.conversion == LAUNCH and row.calls > 1:
-        before = "cuda.as_cuda_array(x, sync=False)"
-        before = "cuda.to_device(x)" if row.copies else before
-        return f"{row.conversion} converts its arguments at each launch: {before} before the loop."
+        before = "write cuda.as_cuda_array(x) before the loop"
+        if row.copies:
+            before = "write cuda.to_device(x) before the loop, copy_to_host() after it"
+        return f"{row.conversion} converts its arguments at each launch: {before}."
     is_long_read = row.reads and LEAST_SHARE * row.total_ns >= wall_ns
     if not (row.copies or is_long_read) or row.crossings or "copy" in row.allowed:
         return ""

@@ -35,6 +35,7 @@ from dlprof.report.trace_advice import (
     short_file,
 )
 from dlprof.runner.axes import shape_text
+from dlprof.runner.machine import busy_notice
 from dlprof.runner.quantity import plain_time, significant, size_text
 from dlprof.runner.session import SIMULATED
 from dlprof.runner.trace import COPY, CROSSING, WAIT, Trace, TraceRow, doubts, empty_calls, faults
@@ -86,8 +87,8 @@ def _line(row: TraceRow) -> str:
 def trace_document(trace: Trace, full: bool = False, name: str = "LAST") -> Document:
     """Report a trace; ``name`` is its name in commands."""
     title, context = _title(trace)
-    simulated = (SIMULATED,) if trace.simulated else ()
-    notices = (*simulated, *gaps(trace))
+    load = SIMULATED if trace.simulated else busy_notice(trace.foreign_cores, trace.cores)
+    notices = tuple(filter(None, (load, *gaps(trace))))
     if not trace.rows:
         context = "no conversions seen" if trace.unseen else "no conversions"
         return Document(title, context, notices=notices, marks=tuple(notes(trace)))

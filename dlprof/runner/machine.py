@@ -16,6 +16,14 @@ def load_text(foreign: float, cores: int | str) -> str:
     return f"other programs kept {foreign:.1f} of {cores} cores busy"
 
 
+def busy_notice(foreign: float | None, cores: int | str) -> str:
+    """Return that other programs kept ``foreign`` cores busy; empty if that is not notable."""
+    if foreign is None or foreign <= NOTABLE_CORES:
+        return ""
+    load = load_text(foreign, cores)
+    return f"{load[0].upper()}{load[1:]}. Times may be too high."
+
+
 def oom_kills() -> int:
     """Return how many processes the kernel ended so far because memory ran out; 0 if unknown."""
     try:
@@ -26,17 +34,18 @@ def oom_kills() -> int:
 
 
 class Meter:
-    """The time since its creation, and the processor time of other programs in that time."""
+    """The time since its creation, and the cores that other programs kept busy in that time."""
 
     def __init__(self) -> None:
         self._clock_s, self._busy_s, self._processor_s = time.monotonic(), busy_s(), processor_s()
 
     def read(self) -> tuple[float, float | None]:
-        """Return seconds, and core-seconds of other programs; None if the system does not say."""
+        """Return seconds, and the average of busy cores; None if the system does not say."""
         wall_s, now_s = time.monotonic() - self._clock_s, busy_s()
         if now_s is None or self._busy_s is None:
             return wall_s, None
-        return wall_s, max(now_s - self._busy_s - (processor_s() - self._processor_s), 0.0)
+        foreign_s = now_s - self._busy_s - (processor_s() - self._processor_s)
+        return wall_s, max(foreign_s, 0.0) / wall_s
 
 
 def processor_s() -> float:

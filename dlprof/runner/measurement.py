@@ -236,9 +236,8 @@ class Measurement:
         finally:
             with uninterrupted():
                 runner.close()
-                wall_s, foreign_s = self._meter.read()
+                wall_s, self._end["foreign_cores"] = self._meter.read()
                 self._end["wall_s"] = round(wall_s, 3)
-                self._end["foreign_cores"] = None if foreign_s is None else foreign_s / wall_s
                 self.file.finish(self._end)
 
     def stop_with(self, runner: Runner, complete: bool) -> None:

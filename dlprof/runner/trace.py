@@ -30,6 +30,7 @@ from dlprof.errors import SessionError, UsageError
 from dlprof.runner import files
 from dlprof.runner.evidence import Maybe, Model, Number, Whole
 from dlprof.runner.interrupts import uninterrupted
+from dlprof.runner.machine import Meter
 from dlprof.runner.worker_client import same_interpreter
 from dlprof.simulated import environment
 from dlprof.text import json_text
@@ -75,16 +76,7 @@ Result = Literal["view", "copy", "read", "mixed", "raised", "unknown"]
 
 
 class TraceRow(Model):
-    """A conversion on a line of the program.
-
-    ``via`` is the function of a package that converts for the line. ``span`` is where the
-    expression stands. ``arrays`` has dtype, shape, calls and bytes; of many it has ``others``
-    last. ``crossings`` has two devices and calls. ``device`` is that of the
-    first source; ``retyped`` has the dtypes of results that differ from their sources. ``allowed``
-    names what the program says it expects. ``first_ns`` is what the first calls of all processes
-    took, and ``parallel_ns`` is what threads took at once, which ``total_ns`` has once.
-    ``line_ns`` is what the whole statement took, by samples.
-    """
+    """A conversion on a line of the program. ``docs/trace.md`` explains the fields."""
 
     file: str
     line: Whole
@@ -98,6 +90,7 @@ class TraceRow(Model):
     result: Result
     waits: Whole = 0
     waits_in: str = ""
+    origin: Maybe[tuple[str, Whole]] = None
     first_ns: Whole = 0
     expression: str = ""
     via: str = ""
@@ -120,11 +113,7 @@ class TraceRow(Model):
 
 
 class TracedProcess(Model):
-    """A process of the program. ``wall_ns`` is how long it was counted.
-
-    ``ended`` is false if it was killed, still runs, or could not write its last counts. Then
-    ``open_calls`` has file, line and conversion of calls that had not returned.
-    """
+    """A process of the program. ``docs/trace.md`` explains the fields."""
 
     pid: Whole
     argv: list[str] = Field(default_factory=list)
@@ -135,15 +124,7 @@ class TracedProcess(Model):
 
 
 class Trace(Model):
-    """Conversions of a program. All times count from its start.
-
-    ``timeline`` has begin, end, row, time and process: what the calls of a row took meanwhile.
-    ``events`` has begin, duration, row, process and thread of single conversions, if requested.
-    ``sources`` has numbered lines of each file around its rows. ``arguments`` has file, line,
-    calls and bytes of NumPy arrays that compiled functions took. ``frameworks`` were imported.
-    ``lines`` has file, line and time of the lines that took longest, by samples. ``uncounted`` has
-    file, line, time and calls of statements that may copy without a row.
-    """
+    """Conversions of a program. ``docs/trace.md`` explains the fields."""
 
     schema_: str = Field(SCHEMA, alias="schema")
     program: list[str]
@@ -151,6 +132,8 @@ class Trace(Model):
     wall_ns: Whole
     created: str = ""
     simulated: Whole = 0
+    cores: Whole = 0
+    foreign_cores: float | None = None
     python: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
     processes: list[TracedProcess] = Field(default_factory=list)
@@ -202,9 +185,9 @@ def trace(
         if simulated:
             variables = {**os.environ, **environment.variables(simulated)}
             variables = environment.on_simulated_device(variables, python)
-        created, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter_ns()
+        created, meter = datetime.datetime.now(datetime.timezone.utc), Meter()
         code = _run([*command, *words], variables)
-        wall_ns = time.perf_counter_ns() - began
+        wall_s, foreign_cores = meter.read()
         with uninterrupted():  # a second Ctrl-C
             parts = _parts(Path(folder))
             return completed(
@@ -212,7 +195,9 @@ def trace(
                     "program": list(words),
                     "exit_code": code,
                     "simulated": simulated,
-                    "wall_ns": wall_ns,
+                    "wall_ns": round(wall_s * 1e9),
+                    "cores": len(os.sched_getaffinity(0)),
+                    "foreign_cores": foreign_cores,
                     "created": f"{created:%Y-%m-%dT%H:%M:%SZ}",
                     **merged(parts),
                 }
@@ -401,6 +386,7 @@ def _with_source(fields: Mapping[str, Any]) -> dict[str, Any]:
                 **row,
                 **found[row["file"]].text(row),
                 "file": _cell(row["file"]),
+                "origin": row["origin"] and (_cell(row["origin"][0]), row["origin"][1]),
                 "line_ns": statements[row["file"], row["line"]][1],
             }
             for row in fields["rows"]
@@ -482,9 +468,9 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     ]
     summed = sorted(_summed(arrays, 3), key=lambda entry: entry[0] == OTHERS)
     row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
-    row["device"] = row["device"] or other["device"]
     row["retyped"] = sorted({*row["retyped"], *other["retyped"]})
-    row["waits_in"] = row["waits_in"] or other["waits_in"]
+    for name in ("device", "waits_in", "origin"):
+        row[name] = row[name] or other[name]
 
 
 def _result(row: Mapping[str, Any]) -> str:

@@ -12,10 +12,12 @@ import sys
 import time
 import types
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from threading import get_ident
 from typing import Any
+from weakref import ref
 
 from dlprof.probes import capsule
 from dlprof.tracer.arrays import (
@@ -95,6 +97,12 @@ class Tracer:
         self.is_active = True
         self.host_waits = host_waits()
         self.calls: list[Calls] = []
+
+    def hold(self, pointer: int | None, export: Export) -> None:
+        """Keep a capsule until its consumer is called."""
+        if pointer in self.exports:
+            self.exports[pointer].flush()
+        self.exports[pointer] = export
 
     def stop(self) -> None:
         """Record no more, not even in a wrapper that is still held somewhere."""
@@ -247,14 +255,16 @@ class Calls(dict[type, "Kind | None"]):
         row, kind, source, host, queue, is_upload = call
         if kind is CONTAINER:
             self._recorded(row, waits, result)
-            return self._container(row, source, host, queue, result, took_ns)
+            return self._container(call, result, took_ns)
         result_kind = self.tracer.kinds[type(result)]
         if self.tracer.inner:
             kind, took_ns = self._inner(kind, result_kind, result, took_ns)
         if result is source or kind is OWN:
             return False
         if result_kind is CAPSULE:
-            self._exported(row, kind, source, queue, result, took_ns, waits)
+            facts = kind.address(source), kind.device(source), kind.key(source), kind.nbytes(source)
+            export = Export(row, *facts, took_ns, queue[0] if queue else None, waits)
+            self.tracer.hold(_pointer(result), export)
             return False
         if kind is EXPORT:
             took_ns += source.took_ns
@@ -269,17 +279,25 @@ class Calls(dict[type, "Kind | None"]):
         numbers = row.arrays.get(key)
         if numbers is None:
             numbers = row.meet(key, kind.nbytes(source), kind.device(source), took_ns)
+            self._note_origin(row, kind, source)
         count(numbers, took_ns, index, copied)
         self._recorded(row, waits, result)
         if index == COPIES and numbers[COPIES] == 1 and result_kind is not None:
             row.note_dtypes(key[0], result_kind.key(result)[0])
-        if (
-            queue is not None
-            and self.tracer.host_waits is None
-            and self._may_wait(result_kind, result, is_upload)
-        ):
+        if queue is not None and self._may_wait(result_kind, result, is_upload):
             self._queued(row, key, index, queue, took_ns)
         return True
+
+    def _note_origin(self, row: Row, kind: Kind, source: Any) -> None:
+        """Note the conversion whose result goes back in this call, if that result lives."""
+        memory = kind.address(source) or -1, kind.nbytes(source)
+        for other in list(self.tracer.rows.rows.values()):
+            is_way = (other.producer, other.consumer) == (row.consumer, row.producer)
+            made = other.last() if other.last and is_way else None
+            made_kind = self.tracer.kinds[type(made)]
+            with suppress(RuntimeError):  # JAX deletes arrays that it donates
+                if made_kind and memory == (made_kind.address(made), made_kind.nbytes(made)):
+                    row.origin = other.file, other.line
 
     def _inner(
         self, kind: Kind, result_kind: Kind | None, result: Any, took_ns: float
@@ -318,43 +336,12 @@ class Calls(dict[type, "Kind | None"]):
             self._was_called, queue = True, (queue[0], "first call")
         row.queued(key, index, queue, took_ns)
 
-    def _exported(
-        self,
-        row: Row,
-        kind: Kind,
-        source: Any,
-        queue: Queue | None,
-        result: Any,
-        took_ns: float,
-        waits: bool,
-    ) -> None:
-        pointer = _pointer(result)
-        if pointer in self.tracer.exports:
-            self.tracer.exports[pointer].flush()
-        self.tracer.exports[pointer] = Export(
-            row,
-            kind.address(source),
-            kind.device(source),
-            kind.key(source),
-            kind.nbytes(source),
-            took_ns,
-            queue[0] if queue else None,
-            waits,
-        )
-
-    def _container(
-        self,
-        row: Row,
-        arrays: list[Any],
-        hosts: list[Any],
-        queue: Queue | None,
-        result: Any,
-        took_ns: float,
-    ) -> bool:
+    def _container(self, call: Call, result: Any, took_ns: float) -> bool:
         """Count a call for many arrays: a copy if it copied any of them.
 
-        Without ``arrays`` it is a call for numbers, which count by the result.
+        Without arrays it is a call for numbers, which count by the result.
         """
+        row, _, arrays, hosts, queue, _ = call
         kinds, results = self.tracer.kinds, list(leaves(result))
         outcomes: list[Outcome | None] = []
         copied = 0
@@ -404,6 +391,7 @@ class Calls(dict[type, "Kind | None"]):
         if result_kind is None:
             return None if self.target.is_move else (UNKNOWN, 0)
         row.consumer = result_kind.framework
+        row.last = ref(result) if type(result).__weakrefoffset__ else None
         address, result_address = kind.address(source), result_kind.address(result)
         if address == result_address and address and host is None:  # also if devices share memory
             return VIEWS, 0

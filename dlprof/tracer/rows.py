@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any
+from weakref import ref
 
 from dlprof.probes.builtin import ALL
 from dlprof.tracer.place import span
@@ -47,7 +48,10 @@ TIME, VIEWS, COPIES, UNKNOWN, READS, SIZE, BYTES = range(7)
 """The numbers of a row for one dtype and shape. SIZE is the bytes of one array."""
 LONGER, LONGER_NS = 3, 20_000
 """A wait takes this many times as long as an idle call, and this much more."""
-PLAIN = "file", "line", "function", "span", "via", "producer", "waits_in", "device", "raised"
+PLAIN = (
+    *("file", "line", "function", "span", "via", "producer", "waits_in", "device", "raised"),
+    "origin",
+)
 """Fields of a row that its file has as they are."""
 _clock, _date = time.perf_counter, time.time
 """Bound here: a program may replace those of :mod:`time`."""
@@ -74,6 +78,8 @@ class Row:
     arrays: dict[Any, list[Any]] = field(default_factory=dict)
     bars: list[list[float]] = field(default_factory=list)
     """Begin of the first call, end of the last, and the time of all."""
+    bar_until_s: float = -math.inf
+    """Calls that begin before belong to the last bar."""
     blocks: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MOST_BLOCKS))
     """The last times, in s, in which any thread was in a call."""
     parallel_s: float = 0.0
@@ -92,6 +98,10 @@ class Row:
     frameworks load code in it."""
     waits_in: str = ""
     """The call that made a capsule, if that waited."""
+    origin: tuple[str, int] | None = None
+    """File and line of the conversion whose result went back in a first call."""
+    last: ref[Any] | None = None
+    """The last result."""
     first_ns: float = 0.0
     """The time of the first call, in which frameworks load code and set up a device."""
     raised: int = 0
@@ -105,7 +115,7 @@ class Row:
         return self.arrays.setdefault(key, [0, 0, 0, 0, 0, size_bytes, 0])
 
     def overlap(self, began_s: float, ended_s: float) -> None:
-        """Note a call that began before another ended. Calls come in the order of their ends."""
+        """Note a call beside those of other threads. Calls come in the order of their ends."""
         blocks = self.blocks
         while blocks and blocks[-1][1] > began_s:
             since, until = blocks.pop()
@@ -228,7 +238,7 @@ class Rows:
         self.line_times_s.clear()
         self.arguments: dict[Any, list[int]] = {}
         """Calls of compiled functions with NumPy arrays, and the bytes, by file and line."""
-        self.events: list[tuple[int, int, Row, int]] = []
+        self.events: list[tuple[float, float, Row, int]] = []
         self.has_ended = False
         self.open_calls = self._open_calls()
         """By slot of a thread: the number of the row whose call it is in, or 0."""
@@ -269,22 +279,18 @@ class Rows:
 
     def note(self, row: Row, began_s: float, took_ns: float) -> None:
         """Note when a counted call happened, and write the file about once a second."""
-        since_s = began_s - self.started_s
-        until_s = since_s + took_ns / 1e9
-        last = row.bars[-1] if row.bars else None
-        age_s = since_s - last[0] if last else math.inf
-        if last and (age_s < BAR_S or age_s * BAR_SHARE < since_s):
-            last[1] = max(last[1], until_s)
-            last[2] += took_ns
+        until_s = began_s + took_ns / 1e9
+        if began_s < row.bar_until_s:
+            bar = row.bars[-1]
+            bar[1] = until_s
+            bar[2] += took_ns
         else:
-            row.bars.append([since_s, until_s, took_ns])
-        blocks = row.blocks
-        if blocks and blocks[-1][1] > since_s:
-            row.overlap(since_s, until_s)
-        else:
-            blocks.append((since_s, until_s))
+            row.bars.append([began_s, until_s, took_ns])
+            row.bar_until_s = began_s + max(BAR_S, (began_s - self.started_s) / BAR_SHARE)
+        if len(self.slots) > 1:
+            row.overlap(began_s, until_s)
         if self.with_events and len(self.events) < MOST_EVENTS:
-            self.events.append((round(since_s * 1e9), round(took_ns), row, get_ident()))
+            self.events.append((began_s, took_ns, row, get_ident()))
         if began_s > self.next_file_s:
             self.next_file_s = math.inf  # of several threads, one writes
             began = _clock()
@@ -302,7 +308,7 @@ class Rows:
             "pid": self.pid,
             "argv": [str(word) for word in getattr(sys, "argv", None) or ()],
             "started": self.started,
-            "wall_ns": round((_clock() - self.started_s) * 1e9),
+            "wall_ns": self._since_ns(_clock()),
             "ended": ended,
             "python": ".".join(map(str, sys.version_info[:3])),
             "versions": _versions(rows),
@@ -318,16 +324,19 @@ class Rows:
                 if took_s * MOST_LINES > _clock() - self.started_s
             ],
             "timeline": [
-                [round(since_s * 1e9), round(until_s * 1e9), place, round(took)]
+                [self._since_ns(began_s), self._since_ns(ended_s), place, round(took)]
                 for place, row in enumerate(rows)
-                for since_s, until_s, took in list(row.bars)
+                for began_s, ended_s, took in list(row.bars)
             ],
             "events": [
-                [began, took, places[id(row)], thread]
-                for began, took, row, thread in events
+                [self._since_ns(began_s), round(took), places[id(row)], thread]
+                for began_s, took, row, thread in events
                 if id(row) in places  # else the call began before a fork
             ],
         }
+
+    def _since_ns(self, clock_s: float) -> int:
+        return round((clock_s - self.started_s) * 1e9)
 
     def _path(self, ending: str) -> str:
         return os.path.join(self.folder, f"{self.pid}-{self.started:.6f}{ending}")  # type: ignore[arg-type]  # noqa: PTH118 - TypeError without a folder

@@ -181,16 +181,27 @@ def test_each_array_is_measured_once_the_line_to_change_first_first():
     assert [row.line for row in measurable(trace_of(*lines, other, listed))] == [2, 3]
 
 
-@pytest.mark.parametrize("is_first", [True, False])
-def test_arrays_of_one_shape_that_go_and_come_back_are_named_in_the_order_of_time(is_first):
+def test_a_way_back_is_certain_if_an_array_took_it_and_else_has_a_doubt():
     batch = {**BIG, "arrays": [["float32", [8, 4], 10, 128]]}
     back = {**batch, **VIEW, "line": 2, "producer": "torch", "consumer": "numpy", "total_ns": 9}
-    found = trace_of(*((batch, back) if is_first else (back, batch)))
-    report = " ".join(terminal.render(trace_document(found)).split())
-    way = "numpy → torch in a.py:1 and back in a.py:2"
-    way = way if is_first else "torch → numpy in a.py:2 and back in a.py:1"
-    assert f"float32 8x4 goes {way}" in report
-    assert "not followed" not in terminal.render(trace_document(trace_of(batch, BIG)))
+
+    def report(*rows):
+        return " ".join(terminal.render(trace_document(trace_of(*rows))).split())
+
+    way = "float32 8x4 goes numpy → torch in a.py:1 and torch → numpy in a.py:2; whether"
+    assert way in report(batch, back)
+    known = report(batch, {**back, "origin": ["a.py", 1]})
+    assert "through torch and back to numpy: a.py:2 took a result of a.py:1" in known
+    assert "not followed" not in known + report(batch, BIG)
+
+
+@pytest.mark.parametrize(
+    ("load", "is_busy"),
+    [({"foreign_cores": 1.6}, True), ({"foreign_cores": 0.1}, False), ({}, False)],
+)
+def test_a_trace_says_if_other_programs_kept_the_cores_busy(trace, load, is_busy):
+    page = terminal.render(trace_document(trace.model_copy(update={"cores": 2, **load})))
+    assert ("Other programs kept 1.6 of 2 cores busy. Times may be" in page) == is_busy
 
 
 def test_advice_names_its_lines_and_what_to_write():

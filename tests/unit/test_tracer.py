@@ -39,6 +39,7 @@ ROW = {
     "via": "",
     "span": None,
     "waits_in": "",
+    "origin": None,
     "calls": 1,
     "total_ns": 10,
     "first_ns": 4,
@@ -364,6 +365,7 @@ def test_the_first_call_of_a_function_is_no_proof_of_a_wait(monkeypatch):
 def test_time_of_several_threads_counts_once(calls, total, parallel):
     rows = Rows(None)
     rows.started_s = 0.0
+    assert rows.slots["a thread"] != rows.slots["another"]
     row = rows.row(None, target("torch.from_numpy(x)"), "numpy", "")
     for began, ended in calls:
         numbers = row.meet("float32", 4, "cpu", 1.0)
