@@ -1,7 +1,8 @@
 """Measure the cost of tracing: a recorded conversion, a call that passes through, a training loop.
 
-The time of a call is the smallest of many: other programs only add to it. An epoch of the loop is
-compared with its neighbours, one with and one without the tracer. Run it on a quiet machine.
+Times are processor times of this process. The time of a call is the smallest of many: other
+programs only add to it. An epoch of the loop is compared with its neighbours, one with and one
+without the tracer. Run it on a quiet machine.
 
     python benchmarks/trace/overhead.py
 """
@@ -27,8 +28,8 @@ from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
 
-CALLS, REPEATS = 1_000, 20
-TURNS, PAIRS = 12, 60
+CALLS, REPEATS = 300, 20
+TURNS, PAIRS = 12, 40
 """Measure with and without the tracer in turns: the machine may be slow for a while."""
 GOAL_RECORDED_NS, GOAL_PASSED_NS, GOAL_LOOP_PERCENT = 2000, 150, 3.0
 FROM_NUMPY, ASARRAY = torch.from_numpy, np.asarray
@@ -60,7 +61,11 @@ PASSED = (passed,)
 
 
 def best_ns(call: Callable[[], None]) -> float:
-    return min(timeit.repeat(call, number=CALLS, repeat=REPEATS)) / CALLS * 1e9
+    return (
+        min(timeit.repeat(call, timer=time.process_time, number=CALLS, repeat=REPEATS))
+        / CALLS
+        * 1e9
+    )
 
 
 def empty(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,20 +110,20 @@ def training_loop() -> Callable[[], tuple[float, float]]:
     loss_of = torch.nn.functional.cross_entropy
 
     def epoch() -> tuple[float, float]:
-        converting, began = 0.0, time.perf_counter()
+        converting, began = 0.0, time.process_time()
         for x, y in data:
-            begin = time.perf_counter()
+            begin = time.process_time()
             x_tensor, y_tensor = torch.from_numpy(x), torch.from_numpy(y)
-            converting += time.perf_counter() - begin
+            converting += time.process_time() - begin
             loss = loss_of(model(x_tensor), y_tensor)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             detached = loss.detach()
-            begin = time.perf_counter()
+            begin = time.process_time()
             detached.numpy()
-            converting += time.perf_counter() - begin
-        return time.perf_counter() - began, converting / (3 * len(data))
+            converting += time.process_time() - begin
+        return time.process_time() - began, converting / (3 * len(data))
 
     return epoch
 

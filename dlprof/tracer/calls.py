@@ -280,6 +280,7 @@ class Calls(dict[type, "Kind | None"]):
         if numbers is None:
             numbers = row.meet(key, kind.nbytes(source), kind.device(source), took_ns)
             self._note_origin(row, kind, source)
+            row.last = ref(result) if type(result).__weakrefoffset__ else None
         count(numbers, took_ns, index, copied)
         self._recorded(row, waits, result)
         if index == COPIES and numbers[COPIES] == 1 and result_kind is not None:
@@ -391,7 +392,6 @@ class Calls(dict[type, "Kind | None"]):
         if result_kind is None:
             return None if self.target.is_move else (UNKNOWN, 0)
         row.consumer = result_kind.framework
-        row.last = ref(result) if type(result).__weakrefoffset__ else None
         address, result_address = kind.address(source), result_kind.address(result)
         if address == result_address and address and host is None:  # also if devices share memory
             return VIEWS, 0

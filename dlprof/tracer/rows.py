@@ -101,7 +101,7 @@ class Row:
     origin: tuple[str, int] | None = None
     """File and line of the conversion whose result went back in a first call."""
     last: ref[Any] | None = None
-    """The last result."""
+    """The result of the last first call."""
     first_ns: float = 0.0
     """The time of the first call, in which frameworks load code and set up a device."""
     raised: int = 0
