@@ -11,7 +11,8 @@ from dlprof.probes.builtin import ALL
 ROOT = Path(dlprof.__file__).parent
 PARTS = ("protocol", "probes", "worker", "conformance", "selftest", "device", "inference", "tracer")
 FRAMEWORKS = {probe.module.partition(".")[0] for probe in (*ALL, *inference.KNOWN.values())} | {
-    "ml_dtypes"
+    "ml_dtypes",
+    "cupyx",
 }
 OPTIONAL = {"cuda", "cupti", "pynvml"}
 """NVIDIA's own bindings, used if they are installed."""
