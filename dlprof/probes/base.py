@@ -218,6 +218,7 @@ _DTYPES = {
 """The dtypes that dlprof knows."""
 DTYPES: Mapping[str, int] = {name: kind.size_bytes for name, kind in _DTYPES.items()}
 """Their item sizes in bytes."""
+INTEGERS = tuple(name for name in DTYPES if "int" in name)
 PATTERNS: Mapping[str, Pattern] = {name: kind.pattern for name, kind in _DTYPES.items()}
 FLOATS = {name: (kind.exponent, kind.mantissa) for name, kind in _DTYPES.items() if kind.exponent}
 """Bits of exponent and of mantissa."""

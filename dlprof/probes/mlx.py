@@ -17,6 +17,7 @@ from dlprof.probes.base import (
     CAPSULE,
     DLPACK,
     DTYPES,
+    INTEGERS,
     NUMPY,
     ArraySpec,
     Export,
@@ -36,10 +37,7 @@ class MLX(HostArrays):
     also = ("mlx-cpu",)
     requirement = "mlx[cpu]"
     setup = "import numpy\nimport mlx.core as mx\nmx.set_default_device(mx.cpu)"
-    dtypes = (
-        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-        *("float16", "bfloat16", "float32", "float64", "complex64"),
-    )
+    dtypes = ("bool", *INTEGERS, "float16", "bfloat16", "float32", "float64", "complex64")
     missing = {"readonly": "MLX has no read-only arrays"}
     array_type = "mlx.core.array"
     host_text = "numpy.array({x}, copy=False)"

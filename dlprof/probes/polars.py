@@ -6,6 +6,7 @@ from typing import Any
 
 from dlprof.probes.base import (
     ARRAY,
+    INTEGERS,
     NATIVE,
     NUMPY,
     ArraySpec,
@@ -23,10 +24,7 @@ class Polars(HostArrays):
     module = "polars"
     distributions = ("polars",)
     setup = "import numpy\nimport polars"
-    dtypes = (
-        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-        *("float16", "float32", "float64"),
-    )
+    dtypes = ("bool", *INTEGERS, "float16", "float32", "float64")
     missing = without_strides(
         "Polars has no strided series", readonly="series are never writable; use layout C"
     )

@@ -12,6 +12,7 @@ from dlprof.probes.base import (
     BITS,
     CAPSULE,
     DLPACK,
+    INTEGERS,
     LAYOUTS,
     NATIVE,
     NUMPY,
@@ -42,10 +43,7 @@ class Warp(HostArrays):
     module = "warp"
     distributions = ("warp-lang",)
     setup = "import numpy\nimport warp\nwarp.config.log_level = 40\nwarp.init()"
-    dtypes = (
-        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-        *("float16", "bfloat16", "float32", "float64"),
-    )
+    dtypes = ("bool", *INTEGERS, "float16", "bfloat16", "float32", "float64")
     missing = {"readonly": "Warp has no read-only arrays"}
     array_type = "warp.array"
     host_text = "{x}.numpy()"

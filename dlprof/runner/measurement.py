@@ -79,9 +79,6 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     """
     if request.simulated and any(file.startswith(inference.PREFIX) for file in request.probe_files):
         raise UsageError(f"steps of inference need {NO_TIMES}")
-    no_cuda = catalog.interpreter.get("no_cuda")
-    if PINNED in request.axes.layouts and no_cuda:
-        raise Unmeasured(f"no page-locked memory here: {no_cuda}. {pairing.SIMULATE}")
     found, refused = _targets(request, catalog)
     cases = list(_all_cases(found, request))
     paths = [path for target in found for path in target.paths]
@@ -157,6 +154,8 @@ def _targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str
 
 def _pinned_device(producer: ProbeInfo, catalog: Catalog) -> tuple[str, str]:
     """Return the host, and the reason. Raises :class:`Unmeasured` without page-locked arrays."""
+    if no_cuda := catalog.interpreter.get("no_cuda"):
+        raise Unmeasured(f"no page-locked memory here: {no_cuda}. {pairing.SIMULATE}")
     if PINNED not in producer.flags:
         makers = listed(probe.name for probe in catalog.probes if PINNED in probe.flags)
         raise Unmeasured(f"{producer.name} has no page-locked arrays. These have: {makers}")
