@@ -29,6 +29,7 @@ NOT_THE_CONVERSION = ("start", "import", "create")
 """Stages before the conversion: a lost worker or a refusal is not its fault."""
 FAILURES = {"unsupported": "refused", "crashed": "crash", "timeout": "hangs"}
 """The outcome of a conversion without a result, by its status."""
+ORDERS = {"F": "column-major", "C": "row-major"}
 ALL = 0.95
 """From this share of a queue on, a call waits for all of it."""
 
@@ -318,11 +319,25 @@ class CaseView:
 
     @property
     def recast_text(self) -> str:
-        """Return ``to float32``, or ``to shape 700x500``, for a statement that recasts."""
+        """Return ``to float32``, ``to shape 700x500`` or ``to row-major order``."""
         changed = self.changed if self.recasts else Changed()
         words = [*(changed.dtype or ())[1:]]
         words += [f"shape {shape_text(shape)}" for shape in (changed.shape or ())[1:]]
+        if not words and self.kind == "copy" and self.new_order:
+            words = [f"{self.new_order} order"]
         return " and ".join(f"to {word}" for word in words)
+
+    @property
+    def orders(self) -> tuple[str, str] | None:
+        """The memory orders of source and result, ``F`` or ``C``; None if processes disagree."""
+        orders = {evidence.orders for _, evidence in all_looks(self.result.values)}
+        return orders.pop() if len(orders) == 1 else None
+
+    @property
+    def new_order(self) -> str:
+        """``row-major`` or ``column-major`` of the result; empty if it has its source's order."""
+        source, result = self.orders or ("", "")
+        return "" if source == result else ORDERS[result]
 
     @property
     def is_right(self) -> bool:

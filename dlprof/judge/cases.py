@@ -199,11 +199,9 @@ class Cases:
 
     def _is_sound(self, case: CaseView) -> bool:
         safety = self.safety(case)
-        return (
-            (safety.is_trusted or (safety.needs_wait and case.is_right and case.is_measured))
-            and case.kind in WORDS
-            and not self._paths[case.path].is_doubtful
-        )
+        is_right = safety.needs_wait and case.is_right and case.is_measured
+        is_trusted = safety.level in ("safe", "right") or is_right
+        return is_trusted and case.kind in WORDS and not self._paths[case.path].is_doubtful
 
     def may_tear(self, case: CaseView) -> bool:
         """Whether it copies like a path with a torn copy: one whole copy does not disprove that.

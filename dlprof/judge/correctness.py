@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from dlprof.errors import NoReproducer
-from dlprof.judge.case_view import WORDS, CaseView, all_looks
+from dlprof.judge.case_view import ORDERS, WORDS, CaseView, all_looks
 from dlprof.judge.cases import Cases
 from dlprof.judge.rule import (
     NONE_INSTEAD,
@@ -503,17 +503,14 @@ return orders == <changed>
 """
 
 
-ORDERS = {"F": "column-major", "C": "row-major"}
-
-
 def _order_change(case: CaseView) -> str:
-    source, result = _orders(case) or ("", "")
-    return "" if source == result else f"{ORDERS[result]} order of {ORDERS[source]} order"
+    (other,) = {*ORDERS.values()} - {case.new_order}
+    return f"{case.new_order} order of {other} order"
 
 
 def show_order_changed(subject: Subject) -> Effect:
     case = CaseView(0, subject.result)
-    is_column_major = tuple(order == "F" for order in _orders(case) or ())
+    is_column_major = tuple(order == "F" for order in case.orders or ())
     return subject.shown(f"makes {_order_change(case)}", ORDER, changed=str(is_column_major))
 
 
@@ -530,13 +527,13 @@ def order_changed(cases: Cases) -> Iterator[FindingRecord]:
     """It copies into another order, and another path is a view that keeps the order."""
 
     def is_view_in_order(case: CaseView) -> bool:
-        return case.kind == "view" and _orders(case) in (("F", "F"), ("C", "C"))
+        return case.kind == "view" and case.orders in (("F", "F"), ("C", "C"))
 
     for group in cases.groups(
         lambda case: (
-            _order_change(case)
+            case.new_order
             and any(map(is_view_in_order, cases.arrays[case.array]))
-            and (case.entry, _order_change(case))
+            and (case.entry, case.new_order)
         )
     ):
         yield finding(
@@ -545,11 +542,6 @@ def order_changed(cases: Cases) -> Iterator[FindingRecord]:
             _order_change(group[0]),
             advice=replacements(cases, group, "keeps the order", is_view_in_order),
         )
-
-
-def _orders(case: CaseView) -> tuple[str, str] | None:
-    orders = {evidence.orders for _, evidence in all_looks(case.result.values)}
-    return orders.pop() if len(orders) == 1 else None
 
 
 def _shares_immutable(case: CaseView) -> bool:

@@ -424,7 +424,8 @@ def _warning(case: CaseView) -> tuple[str, bool]:
 
     A copy is the user's own: whether its source may be written does not matter.
     """
-    is_own = case.kind == "copy" and case.is_right and case.writable.result is not False
+    is_right = case.is_right or case.recasts
+    is_own = case.kind == "copy" and is_right and case.writable.result is not False
     looks = (evidence.texts or () for _, evidence in all_looks(case.result.warnings))
     texts = [text for look in looks for text in look]
     false = next((text for text in texts if is_own and OF_WRITING.search(text)), "")
@@ -450,11 +451,12 @@ def warns(cases: Cases) -> Iterator[FindingRecord]:
     for group in cases.groups(cause):
         text, is_false = _warning(group[0])
         kind, _, message = text.partition(": ")
+        contradiction = " of writes although the result is a copy" if is_false else ""
         yield finding(
             group,
             ("warns", "warn"),
-            "of writes although the result is a copy" if is_false else f"with a {kind}",
-            more=f"The {kind} begins: {first_words(message, MOST_WORDS).rstrip('.')}.",
+            f"with a {kind}{contradiction}",
+            first_words(message, MOST_WORDS).rstrip("."),
             advice=replacements(cases, group, "does not warn", _replaces_quietly(group[0])),
             severity="warning" if is_false else "info",
         )

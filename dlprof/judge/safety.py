@@ -49,11 +49,6 @@ class Safety:
     needs_wait: bool = False
     """Whether it is unsafe only until the result was waited for: a write may tear the copy."""
 
-    @property
-    def is_trusted(self) -> bool:
-        """Whether its values are known to be right, and nothing speaks against it."""
-        return self.level in ("safe", "right")
-
 
 def is_unmeasured(case: CaseView) -> bool:
     """Whether the case has no answer at all."""

@@ -29,7 +29,7 @@ class Channel:
         self._owner = os.getpid()
         self.measuring = False
         """Whether a conversion runs: a child that it forks is ended at once."""
-        os.register_at_fork(after_in_child=self._end_child)
+        os.register_at_fork(after_in_child=lambda: self.measuring and os._exit(0))
 
     def requests(self) -> Iterator[dict[str, Any]]:
         for line in self._requests:
@@ -60,10 +60,6 @@ class Channel:
     def adopt(self) -> None:
         """Let this process answer from now on: a fork that was made on purpose."""
         self._owner = os.getpid()
-
-    def _end_child(self) -> None:
-        if self.measuring:
-            os._exit(0)
 
 
 def _finite(value: Any) -> Any:

@@ -39,6 +39,9 @@ SLOWEST_S = 0.1
 """A call that takes longer is not repeated."""
 MOST_RUNS = 12
 """While the growth is neither plain nor nothing."""
+STEADY = 0.9
+"""A leak grows alike in each run. A cache fills: its runs grow less and less. Of polars 1.40.1,
+``to_pandas`` left 1.1 objects per call after 200 calls, and 0.05 after 2,000."""
 KEPT_BYTES = 256 << 20
 """A run ends early once this much stays behind."""
 RELEASED_S = 2.0
@@ -125,10 +128,14 @@ def measure_growth(
     _grown(call, [*counters, *meters], meters, calls)
     least = [math.inf] * (len(counters) + len(meters))
     found: dict[str, float] = {"size_bytes": size_bytes}
+    most_objects, is_steady = math.inf, False
     for run in range(1, MOST_RUNS + 1):
-        is_last = run == MOST_RUNS or is_plain(found)
+        is_last = run == MOST_RUNS or (is_plain(found) and is_steady)
         wait_s = RELEASED_S if is_last else 0.0
         grown = _grown(call, [*counters, *meters], meters, calls, wait_s)
+        objects = grown[len(counters) - 1]
+        is_steady = objects < OBJECTS.plain or objects >= STEADY * most_objects
+        most_objects = objects if run == 1 else max(objects, most_objects)
         least = [min(pair) for pair in zip(least, grown, strict=True)]
         found = {
             **{f"{name}_per_conversion": rise for name, rise in zip(names, least, strict=False)},

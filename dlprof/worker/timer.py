@@ -302,13 +302,10 @@ def _samples(
         calls = calibrated[name][0]
         every = calls + backlog.calls
         timings[name] = join_samples(times, calls, every, off_ns, foreign, slice_ns, calm_only=True)
-        short += _too_short(times, least_ns) and 2 * calls <= backlog.most_loops
+        # Samples that last far less than they should: the calibration was disturbed.
+        median_ns = statistics.median(sample.elapsed_ns for sample in times)
+        short += 2 * median_ns < least_ns and 2 * calls <= backlog.most_loops
     return timings, short + sum(timing.is_disturbed for timing in timings.values())
-
-
-def _too_short(samples: Sequence[Sample], least_ns: int = MIN_SAMPLE_NS) -> bool:
-    """Whether samples last far less than they should: the calibration was disturbed."""
-    return 2 * statistics.median(sample.elapsed_ns for sample in samples) < least_ns
 
 
 def _least_disturbed(measure: Callable[[], tuple[Found, int]]) -> Found:

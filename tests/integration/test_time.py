@@ -99,6 +99,14 @@ def test_the_time_of_a_call_is_shown_if_nothing_says_when_its_result_is_ready(ti
     assert "≥" in done.out
 
 
+def test_a_view_of_memory_that_its_owner_unmaps_is_dangling(timed):
+    setup = """import numpy; from multiprocessing.shared_memory import SharedMemory
+x = SharedMemory(create=True, size=1 << 20); x.unlink()"""
+    result, done = timed("numpy.ndarray(1 << 20, 'uint8', x.buf)", setup, "--diagnose")
+    assert verdicts(result, "lifetime", "values") == {"lifetime": "dangling", "values": "unknown"}
+    assert "DLP011" in done.out
+
+
 def test_a_statement_that_changes_a_setting_is_told(timed):
     setup = (
         "import numpy\nx = numpy.ones(3)\ndef f(a):\n    numpy.seterr(all='ignore')\n    return a"

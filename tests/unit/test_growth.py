@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import random
 
 import pytest
 
@@ -89,6 +90,21 @@ def test_a_cache_that_fills_for_some_runs_is_not_retained():
             kept.append(object())
 
     assert not growth.is_retained(grown(fills))
+
+
+@pytest.mark.parametrize("leaks", [False, True])
+def test_a_cache_that_fills_more_slowly_in_each_run_is_not_retained(leaks):
+    kept, cache, draw = [], {}, random.Random(0).randrange
+
+    def fills():
+        for _ in range(5):
+            cache.setdefault(draw(3000), object())
+        if leaks:
+            kept.append([[]])
+
+    found = grown(fills)
+    assert growth.is_retained(found) is leaks
+    assert growth.has_grown(found)
 
 
 def test_an_object_at_every_second_call_may_be_a_cache_that_fills():

@@ -74,6 +74,15 @@ def test_only_a_copy_that_warns_of_writes_contradicts_its_warning(owner, text, s
     assert found("DLP031", path("f(x)", owner=owner, warnings=verdict("silent"))) == []
 
 
+def test_a_copy_to_another_shape_contradicts_a_warning_of_writes_too():
+    shape = {"changed": {"shape": [[4], [1, 4]]}}
+    looks = {"values": verdict("wrong", **shape), "warnings": verdict("warns", texts=[READ_ONLY])}
+    statement = path("f([x])", owner="copy", case={"import": "statement"}, **looks)
+    (finding,) = found("DLP031", statement)
+    assert finding.severity == "warning"
+    assert "although the result is a copy: " in finding.headline
+
+
 @pytest.mark.parametrize(("ready_us", "advice"), [(9.0, "g(x) does not warn."), (200.0, "")])
 def test_a_path_that_does_not_warn_is_advised_unless_it_is_slow(ready_us, advice):
     warns = verdict("warns", texts=["DeprecationWarning: it goes"])
