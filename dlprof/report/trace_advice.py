@@ -74,10 +74,12 @@ def _ways_back(trace: Trace) -> Iterator[str]:
     for row in trace.rows:
         if row.origin is not None:
             file, line = row.origin
-            way = f"through {row.producer} and back to {row.consumer}"
+            goal = ", for a jitted function" * row.is_argument
+            way = f"through {row.producer} and back to {row.consumer}{goal}"
             found[way, f"{short_file(file)}:{line}"][row_place(row)] = None
     for (way, first), backs in found.items():
-        yield f"{way}: {first_places([*backs])} took a result of {first} in the first call."
+        took = f"{first_places([*backs])} took memory of a result of {first}"
+        yield f"{way}: {took} in the first call."
     if found:
         return
     rows: dict[tuple[str, ...], TraceRow] = {}

@@ -91,6 +91,7 @@ class TraceRow(Model):
     waits: Whole = 0
     waits_in: str = ""
     origin: Maybe[tuple[str, Whole]] = None
+    is_argument: bool = False
     first_ns: Whole = 0
     expression: str = ""
     via: str = ""
@@ -469,7 +470,7 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     summed = sorted(_summed(arrays, 3), key=lambda entry: entry[0] == OTHERS)
     row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
     row["retyped"] = sorted({*row["retyped"], *other["retyped"]})
-    for name in ("device", "waits_in", "origin"):
+    for name in ("device", "waits_in", "origin", "is_argument"):
         row[name] = row[name] or other[name]
 
 

@@ -50,7 +50,7 @@ LONGER, LONGER_NS = 3, 20_000
 """A wait takes this many times as long as an idle call, and this much more."""
 PLAIN = (
     *("file", "line", "function", "span", "via", "producer", "waits_in", "device", "raised"),
-    "origin",
+    *("origin", "is_argument"),
 )
 """Fields of a row that its file has as they are."""
 _clock, _date = time.perf_counter, time.time
@@ -100,6 +100,8 @@ class Row:
     """The call that made a capsule, if that waited."""
     origin: tuple[str, int] | None = None
     """File and line of the conversion whose result went back in a first call."""
+    is_argument: bool = False
+    """Whether a compiled function took the result of a first call."""
     last: ref[Any] | None = None
     """The result of the last first call."""
     first_ns: float = 0.0

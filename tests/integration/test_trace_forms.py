@@ -193,6 +193,15 @@ def test_a_way_back_is_named_for_the_array_that_took_it(out, back):
         assert not found.trace.troubles
 
 
+def test_a_way_back_for_a_jitted_function_says_so():
+    jax, names = pytest.importorskip("jax"), names_of("torch")
+    text = "y = torch.tensor(a)\nf(y.numpy())\nf(a)\ny.numpy()"
+    with dlprof.trace() as found:
+        exec(compile(text, "way", "exec"), names | {"f": jax.jit(lambda value: value * 2)})
+    ways = {row.line: row.is_argument for row in found.rows if row.origin}
+    assert ways == {2: True, 4: False}
+
+
 def test_the_way_back_of_another_array_is_not_hurt_by_a_donated_one():
     jax = pytest.importorskip("jax")
     names = names_of("jax") | {"f": jax.jit(lambda value: value + 1, donate_argnums=0)}

@@ -190,8 +190,8 @@ def test_a_way_back_is_certain_if_an_array_took_it_and_else_has_a_doubt():
 
     way = "float32 8x4 goes numpy → torch in a.py:1 and torch → numpy in a.py:2; whether"
     assert way in report(batch, back)
-    known = report(batch, {**back, "origin": ["a.py", 1]})
-    assert "through torch and back to numpy: a.py:2 took a result of a.py:1" in known
+    known = report(batch, {**back, "origin": ["a.py", 1], "is_argument": True})
+    assert "through torch and back to numpy, for a jitted function: a.py:2 took memory" in known
     assert "not followed" not in known + report(batch, BIG)
 
 

@@ -40,6 +40,7 @@ ROW = {
     "span": None,
     "waits_in": "",
     "origin": None,
+    "is_argument": False,
     "calls": 1,
     "total_ns": 10,
     "first_ns": 4,
