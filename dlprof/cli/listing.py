@@ -101,22 +101,25 @@ def _paths(producer: str, consumer: str, given: Given) -> str:
 
 def explain(
     rule: Annotated[
-        str | None, typer.Argument(help="An id, a name or a word: DLP003, unordered, copy.")
+        str | None, typer.Argument(help="A rule, a word or a layout: DLP003, copy, negated.")
     ] = None,
 ) -> None:
-    """Explain a rule: what it finds, how dlprof knows, and what to do.
+    """Explain a rule: what it finds, how dlprof knows, and what to do; or a layout of arrays.
 
     Without one it lists all rules, and for a word such as copy or wait the rules about it.
     """
     from dlprof.judge import about, index, page
+    from dlprof.probes.base import FLAGS, LAYOUTS
     from dlprof.report.terminal import render_page
 
-    if rule is None or (rules := about(rule)):
+    if meaning := {**LAYOUTS, **FLAGS}.get(rule or ""):
+        say(f"{rule}: {meaning}\n")
+    elif rule is None or (rules := about(rule)):
         for found in about("") if rule is None else rules:
             line = f"{found.id}  {found.name:<20}{index(found.id)}"
             say(f"{fill(line, width(), subsequent_indent=' ' * 28)}\n")
-        return
-    say(render_page(page(rule), width(), color()))
+    else:
+        say(render_page(page(rule), width(), color()))
 
 
 def page() -> str:

@@ -58,5 +58,6 @@ def test_explain_prints_a_rules_page_lists_all_and_suggests_the_nearest():
         assert all(rule in listed for rule in rules)
         assert "DLP012" not in listed
     assert dlprof("explain").out.count("DLP0") >= 20
+    assert "not computed yet" in dlprof("explain", "negated").out  # a layout
     page = dlprof("explain", "host_sync")
     assert (page.code, "'host-sync'" in page.sentence()) == (2, True)
