@@ -154,6 +154,19 @@ print(wrong, "values of z are not those that were written to x")
 return wrong > 0
 """,
     ),
+    "freed": SideEffect(
+        ("frees the memory of its result", "free the memory of their results"),
+        """
+<create>
+<convert of y>
+before = <values of y>
+blocks = [numpy.full(before.nbytes, 0xA5, "uint8") for _ in range(16)]  # take freed memory
+after = <values of y>
+wrong = <differing>
+print(wrong, "of", before.size, "values of y changed when other memory was filled, with x kept")
+return wrong > 0
+""",
+    ),
     "in_thread": SideEffect(
         ("gives other values in another thread", "give other values in another thread"),
         """
@@ -249,7 +262,9 @@ def _symptom(case: CaseView) -> str:
     kinds = [str(kind) for kind in worst if kind in case.changed.kinds]
     if kinds or not case.is_wrong:  # also a shape that the user's own statement makes
         return (*kinds, "")[0]
-    return "" if "dtype" in case.changed.kinds else "values"
+    # A statement's own cast was done before the values were compared.
+    is_narrow = "dtype" in case.changed.kinds and not case.result.case.is_statement
+    return "" if is_narrow else "values"
 
 
 @partial(

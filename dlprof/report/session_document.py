@@ -60,6 +60,7 @@ WAY_BACK = {
     "device-sync": "waits for the whole device",
 }
 """The order of a view in the other direction."""
+END_WITH_ARRAY = "End the statement with the array that it fills, such as (f(x), y)[1]."
 TONES: dict[str, Tone] = {"met": "better", "not met": "bad"}
 
 
@@ -268,6 +269,8 @@ def _sentence(path: JudgedPath) -> Answer:
         word = f"is a read-only {path.result}"
     claim = f"{path.code} {word}"
     sentence = f"{claim}: {details}." if details else f"{claim}."
+    if path.result == "no array" and path.case.result.case.is_statement:
+        return Answer(f"{sentence} {END_WITH_ARRAY}")
     condition = path_table.condition(path)
     return Answer(f"{sentence} {condition[:1].upper()}{condition[1:]}." if condition else sentence)
 

@@ -105,8 +105,9 @@ def _untimed_loops(heading: str, looped: Sequence[Looped]) -> Section:
                 rows.setdefault(code, (math.inf if is_wait else host_ns, order))
     count = Cell(_argument_count(looped[0][1].use))
     cells = tuple(
-        (count, Cell(_host_text(host_ns)), Cell(order or "-"), Cell(code, code=True))
+        (count, Cell(host_text), Cell(order or "-"), Cell(code, code=True))
         for code, (host_ns, order) in sorted(rows.items(), key=lambda row: row[1])
+        for host_text in [plain_time(host_ns) if 0 < host_ns < math.inf else "-"]
     )
     lines = [
         "Convert before the loop: then a turn converts nothing." if rows else "No loop could run.",
@@ -115,10 +116,6 @@ def _untimed_loops(heading: str, looped: Sequence[Looped]) -> Section:
     ]
     tables = (Table(UNTIMED_COLUMNS, cells),) if cells else ()
     return Section(heading, (*tables, Lines(tuple(lines))), is_first=True)
-
-
-def _host_text(host_ns: float) -> str:
-    return plain_time(host_ns) if 0 < host_ns < math.inf else "-"
 
 
 def _argument_count(use: str | None) -> str:

@@ -234,6 +234,7 @@ class Changed(Record):
     source: Maybe[Count] = None
     earlier_result: Maybe[Count] = None
     after_write: Maybe[Count] = None
+    freed: Maybe[Count] = None
     in_thread: Maybe[Count] = None
     unfinished: Maybe[Count] = None
 

@@ -126,17 +126,12 @@ def default_path(command: str) -> Path:
             f"cannot keep the session in {folder}: {error.strerror}; name a file with -o"
         ) from None
     for old in _files(folder)[KEPT_SESSIONS:]:
-        with contextlib.suppress(OSError):
-            _remove_unused(old)
+        # A run still writes a session that is locked.
+        with contextlib.suppress(OSError), old.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            old.unlink()
     now = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%d-%H%M%S}"
     return folder / f"{now}-{os.getpid()}-{next(_runs)}-{command}.json"
-
-
-def _remove_unused(path: Path) -> None:
-    """Remove a file. Raises :class:`OSError`, also for a session that a run still writes."""
-    with path.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.unlink()
 
 
 def kept_sessions() -> list[Path]:

@@ -109,7 +109,8 @@ def build(sources: Path, folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as temporary:
         stubs = Path(temporary, "stubs.c")
         defined = _defined(sources)
-        missing = [name for name in _all_names() if name not in defined]
+        names = (SOURCES / "symbols.txt").read_text(encoding="utf-8").split()
+        missing = [name for name in names if name not in defined]
         stubs.write_text(_stubs(missing), encoding="utf-8")
         nvml = sources / "nvml.c"
         driver = [path for path in sorted(sources.glob("*.c")) if path != nvml]
@@ -151,10 +152,6 @@ def _aliases(names: list[str]) -> Iterator[str]:
         second = f"{plain}_v2{suffix}"
         if plain[-3:-1] != "_v" and second not in names:
             yield f"-Wl,--defsym,{second}={name}"
-
-
-def _all_names() -> list[str]:
-    return (SOURCES / "symbols.txt").read_text(encoding="utf-8").split()
 
 
 def _stubs(names: list[str]) -> str:

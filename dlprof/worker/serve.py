@@ -239,7 +239,7 @@ def _convert_first(subject: Subject, request: dict[str, Any], cases: int, reply:
             reply.failed("handshake", events.reason)
         elif events:
             reply.part("handshake", events)
-        if "refusal" in instruments and request.get("alone", True):
+        if ("refusal" in instruments or subject.is_one_array) and request.get("alone", True):
             reply.stage("refusal")
             reply.part("refusal", refusal.measure(subject, error))
         reply.stage("first call")  # where it was refused

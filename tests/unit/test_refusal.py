@@ -10,6 +10,7 @@ from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import growth
 from dlprof.worker.instruments import refusal
+from dlprof.worker.subject import OneArray
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +54,29 @@ def test_memory_kept_for_each_refused_array_is_retained(monkeypatch):
         raise TypeError("no")
 
     assert measured(refuse)["verdict"] == "retained"
+
+
+class Own(OneArray, NumPy):
+    """An array of a user's own setup."""
+
+    array_name = "x"
+
+    def create(self, spec):
+        return "x = numpy.arange(4096, dtype='float32')"
+
+
+def test_memory_kept_for_each_refusal_of_a_users_own_array_is_retained(monkeypatch):
+    monkeypatch.setattr(growth, "RELEASED_S", 0.0)
+    kept = []
+
+    def refuse(array):
+        kept.append(array.copy())
+        raise TypeError("no")
+
+    spec = ArraySpec((4096,), "float32")
+    import_ = Import("take", (Protocol.DLPACK,), "take({x})")
+    subject = make_subject(import_=import_, spec=spec, producer=Own(), take=refuse)
+    assert refusal.measure(subject, TypeError("no"))["verdict"] == "retained"
 
 
 def test_a_slow_refusal_is_not_repeated():

@@ -100,7 +100,7 @@ def ended(script):
 SOME = {"different": 1, "of": 9}
 
 
-@pytest.mark.parametrize("changed", ["source", "earlier_result", "after_write"])
+@pytest.mark.parametrize("changed", ["source", "earlier_result", "after_write", "freed"])
 def test_a_script_finds_nothing_in_an_innocent_call(changed):
     script = text_of("DLP008", values=verdict("wrong", changed={changed: SOME}))
     assert ended(script) == (0, "the problem is gone")

@@ -25,6 +25,7 @@ def test_a_changed_dtype_is_an_error_that_names_the_loss():
         ({"values": VALUES}, "3 of 16 values changed"),
         ({"source": VALUES}, "changes its source: 3 of 16 values"),
         ({"earlier_result": VALUES}, "overwrites its earlier result: 3 of 16 values"),
+        ({"freed": VALUES}, "frees the memory of its result: 3 of 16"),
         ({"after_write": VALUES}, "gives old values of a source that was written"),
     ],
 )

@@ -241,6 +241,13 @@ def test_a_look_that_found_no_answer_is_not_called_a_check():
     assert "1 checked waits, races and late reads." in found.marks
 
 
+def test_a_statement_without_a_result_is_told_to_end_with_an_array():
+    nothing = verdict("unknown", reason=NO_ARRAY)
+    found = document(path("f(x)", case={"import": "statement"}, owner=nothing))
+    hint = "f(x) leaves no array behind: 5.0 µs. End the statement with the array that it fills"
+    assert found.answers[0].label.startswith(hint)
+
+
 def test_without_a_diagnosis_nothing_is_called_safe():
     found = document(path("view(x)"), path("other(x)", 9 * US))
     assert "fastest correct view" in answers(found)

@@ -57,6 +57,14 @@ def test_a_statement_that_makes_another_dtype_changes_nothing_else(statement):
     assert found == {"dtype": ["float32", "float16"]}
 
 
+def test_a_statement_that_reads_the_bytes_as_another_dtype_gives_wrong_values():
+    found = measured("numpy.resize({x}, (4, 4)).view('c8')", producer=Own())
+    assert found["verdict"] != "ok"
+    found = measured("view({x})", producer=Own(), view=lambda x: x.astype("c8") * 1j)
+    changed = found["evidence"]["changed"]
+    assert changed == {"dtype": ["float32", "complex64"], "values": {"different": 31, "of": 32}}
+
+
 @pytest.mark.parametrize("statement", ["2 * {x}", "{x}.clip(0, 1)", "{x}[::-1]"])
 def test_the_arrays_own_operators_and_methods_may_compute(statement):
     with pytest.raises(Unsupported, match="may compute"):
@@ -261,6 +269,15 @@ class TestFurtherLooks:
             return result
 
         assert changed("begin({x})", begin=begin).keys() == {"unfinished"}
+
+    def test_a_result_whose_memory_is_free_is_seen_and_its_source_is_not_blamed(self):
+        class Interface:
+            def __init__(self, array):
+                made = array.copy()
+                self.__array_interface__ = {**made.__array_interface__, "made": None}
+
+        found = self.changed(lambda x: numpy.asarray(Interface(x)))
+        assert found.keys() == {"freed"}
 
     def test_old_values_after_a_write_to_the_source_are_seen(self):
         kept = {}

@@ -46,7 +46,7 @@ def measure(subject: Subject, error: Exception) -> dict[str, Any]:
     evidence: dict[str, Any] = {"error": _classes(error)}
     kind, key = type(error).__name__, (*_refusing(subject, error), words(error)[:SAME_ERROR])
     alike = [past for past in _refusal_keys if past[:-1] == key[:-1] and past[-1].startswith(kind)]
-    if key in _refusal_keys or subject.is_one_array or len(alike) >= MOST_ALIKE:
+    if key in _refusal_keys or len(alike) >= MOST_ALIKE:
         evidence["moot"] = True
         return verdict("unknown", evidence, "the same refusal was repeated before")
     _refusal_keys.add(key)
@@ -122,8 +122,7 @@ def _growth(subject: Subject) -> dict[str, Any]:
     """Return what the refusals leave behind; empty for nothing."""
     trial = subject.of_bytes(growth.NEW_SOURCE_BYTES)
     meters, is_uncounted = growth.choose_meters(subject)
-    convert = trial.converter(trial.make_another())
-    call_s = min(timeit.repeat(partial(_refused, convert), number=1, repeat=2))
+    call_s = min(timeit.repeat(partial(_refused, subject.convert), number=1, repeat=2))
     if 2 * growth.FEW * call_s > MOST_S:  # two runs, the first to warm up
         raise Unsupported(f"a refusal takes {1e3 * call_s:.0f} ms: too long to repeat")
     found = growth.measure_new_sources(trial, meters, _refused)
