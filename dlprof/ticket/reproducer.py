@@ -223,15 +223,15 @@ def pair_command(session: Session) -> str:
     is_made = case.dtype in DTYPES and case.layout in LAYOUTS and case.producer != case.consumer
     if not is_made or not {*case.pair} <= {probe.name for probe in BUILTIN}:
         return ""
+    simulated = f"simulated:{session.simulated}".removesuffix(":1")
     axes = {
         "--shape": shape_text(case.shape),
         "--dtype": case.dtype,
         "--layout": case.layout,
-        "--device": f"simulated:{session.simulated}" if session.simulated else case.device,
+        "--device": simulated if session.simulated else case.device,
     }
     words = [word for option in axes.items() if option[1] not in DEFAULTS for word in option]
-    known = session.environment
-    if known.parent_python not in (None, known.python):
+    if any(word.startswith("--python") for word in session.command):
         words += ["--python", session.request.python]
     return shlex.join(["dlprof", "run", *case.pair, *words])
 

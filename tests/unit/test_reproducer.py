@@ -124,5 +124,9 @@ def test_a_finding_without_a_reproducer_is_explained(rule, changes, results, wor
 def test_the_users_own_conversion_leads_to_every_path_of_its_frameworks():
     sides = {"producer": Side("torch", "torch"), "consumer": Side("numpy", "numpy")}
     own = UserCode.reference([UserCode("import numpy", "x", "{x}", "y", "native", **sides)])
-    session = alone(case(), request={"probe_files": [own]})
-    assert pair_command(session) == "dlprof run torch numpy --shape 4x4 --device cpu"
+    request = {"probe_files": [own], "python": "/venv/bin/python"}
+    words = "dlprof run torch numpy --shape 4x4 --device"
+    assert pair_command(alone(case(), request=request)) == f"{words} cpu"
+    elsewhere = ["time", "--python", "/venv/bin/python", "y(x)"]
+    session = alone(case(), request=request, command=elsewhere, simulated=1)
+    assert pair_command(session) == f"{words} simulated --python /venv/bin/python"

@@ -474,3 +474,23 @@ def test_nvml_lists_the_devices(library, monkeypatch):
     assert nvml.nvmlDeviceGetIndex(device, byref(count)) == 0
     assert count.value == 1
     assert nvml.nvmlDeviceGetHandleByPciBusId_v2(b"0000:03:00.0", byref(device)) != 0
+
+
+@pytest.mark.parametrize(("version", "has_status"), [(11030, False), (12000, True)])
+def test_a_runtime_before_cuda_12_gets_the_entry_point_with_four_arguments(
+    driver, version, has_status
+):
+    entry, found, status = c_void_p(), c_void_p(), c_int(-1)
+    driver("cuGetProcAddress", b"cuGetProcAddress", byref(entry), version, c_uint64(0))
+    kinds = (ctypes.c_char_p, c_void_p, c_int, c_uint64, c_void_p)
+    call = ctypes.CFUNCTYPE(c_int, *kinds)(entry.value)
+    # A runtime that passes four arguments leaves anything where the fifth would be.
+    assert call(b"cuInit", ctypes.addressof(found), version, 0, ctypes.addressof(status)) == 0
+    assert found.value
+    assert (status.value == 0) == has_status
+
+
+def test_nvml_has_no_fabric_and_says_so_with_success(library):
+    """JAX 0.6.0 aborts otherwise."""
+    nvml, told = ctypes.CDLL(str(library.with_name(NVML))), (ctypes.c_ubyte * 128)()
+    assert nvml.nvmlDeviceGetGpuFabricInfoV(None, byref(told)) == 0
