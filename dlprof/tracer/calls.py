@@ -280,7 +280,9 @@ class Calls(dict[type, "Kind | None"]):
         if numbers is None:
             numbers = row.meet(key, kind.nbytes(source), kind.device(source), took_ns)
             self._note_origin(row, kind, source)
-            row.last = ref(result) if type(result).__weakrefoffset__ else None
+            # torch swaps, and NumPy resizes, no array of its own that has a weak reference.
+            is_own = row.producer == row.consumer or (row.consumer == "numpy" and index != VIEWS)
+            row.last = None if is_own or not type(result).__weakrefoffset__ else ref(result)
         count(numbers, took_ns, index, copied)
         self._recorded(row, waits, result)
         if index == COPIES and numbers[COPIES] == 1 and result_kind is not None:

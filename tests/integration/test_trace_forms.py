@@ -202,6 +202,14 @@ def test_a_way_back_for_a_jitted_function_says_so():
     assert ways == {2: True, 4: False}
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_traced_program_may_resize_an_array_of_its_own():
+    names = names_of("torch")
+    with dlprof.trace() as found:
+        exec(compile("y = numpy.array(x)\ny.resize(2)", "resized", "exec"), names)
+    assert (names["y"].shape, found.rows[0].copies) == ((2,), 1)
+
+
 def test_the_way_back_of_another_array_is_not_hurt_by_a_donated_one():
     jax = pytest.importorskip("jax")
     names = names_of("jax") | {"f": jax.jit(lambda value: value + 1, donate_argnums=0)}
