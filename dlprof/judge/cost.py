@@ -206,11 +206,12 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
         advice = ""
         if lean is not None:
             advice = replacement_text(worst, lean, f"grows it by {lean.peak_arrays:.1f} arrays")
+        most = "up to " if len(group) > 1 else ""
         yield finding(
             group,
             ("needs", "need"),
             "more memory than one copy",
-            f"resident memory grows by {worst.peak_arrays:.2g} arrays",
+            f"resident memory grows by {most}{worst.peak_arrays:.2g} arrays",
             advice=advice,
             against=lean,
         )

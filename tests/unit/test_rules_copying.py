@@ -57,6 +57,12 @@ def test_a_peak_of_two_arrays_is_one_too_many(arrays, expected):
     assert len(found("DLP005", greedy)) == expected
 
 
+def test_several_paths_need_up_to_as_much_as_the_greediest():
+    peaks = (verdict("ok", arrays=count, size_bytes=40 << 20) for count in (2.0, 3.0))
+    (finding,) = found("DLP005", *(path("f(x)", owner="copy", peak_memory=peak) for peak in peaks))
+    assert "grows by up to 3 arrays" in finding.headline
+
+
 CUDA = {"device": "cuda"}
 BOUNCE = path("bounce(x)", 900 * US, "copy", case={**CUDA, "protocol": "numpy"})
 
