@@ -408,13 +408,6 @@ class CaseView:
         return self.share is not None and self.share >= ALL
 
     @property
-    def share_text(self) -> str:
-        """``all``, or ``40 %``; empty if the share is not known."""
-        if self.share is None:
-            return ""
-        return "all" if self.waits_for_all else f"{100 * self.share:.0f} %"
-
-    @property
     def peak_arrays(self) -> float | None:
         peak = self.result.peak_memory
         return peak.evidence.arrays if peak is not None and peak.says("ok") else None

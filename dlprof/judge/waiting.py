@@ -220,9 +220,9 @@ def _looks_cheap(case: CaseView) -> tuple[bool, float]:
 
 
 def _cost(case: CaseView) -> str:
-    """Return ``2 us alone, 45 ms behind 45 ms of work``, or ``40 % of the queue``."""
+    """Return ``2 us alone, 45 ms behind 45 ms of work``, or ``all of the queue``."""
     if case.loaded is None:
-        return f"{case.share_text} of the queue" if case.share_text else ""
+        return "all of the queue" if case.waits_for_all else ""
     behind = f"{plain_time(case.loaded[0])} behind {plain_time(case.loaded[1])} of work"
     idle = _idle_ns(case)
     return behind if idle is None else f"{plain_time(idle)} alone, {behind}"

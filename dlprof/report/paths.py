@@ -341,9 +341,7 @@ def queued_work(path: JudgedPath) -> str:
     if case.loaded is not None:  # there are no times of a simulated device
         call, queue = map(plain_time, case.loaded)
         return f"{race}waits {f'for all {queue}' if case.waits_for_all else f'{call} of {queue}'}"
-    if case.waits_for_all:
-        return f"{race}waits for the {'device' if case.order == 'device-sync' else 'queue'}"
-    return f"{race}waits"
+    return f"{race}waits for the {'device' if case.order == 'device-sync' else 'queue'}"
 
 
 # The chart of a page
