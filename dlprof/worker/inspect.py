@@ -373,15 +373,12 @@ def _foreign_side(kind: type, root: str) -> dict[str, Any]:
     """Name an object by its type: ``memoryview``, ``h5py.Dataset``."""
     if root in ("__main__", "builtins"):
         return {"name": kind.__name__, "module": "builtins", "probe": None}
-    distribution = "" if root in sys.stdlib_module_names else _distribution(root)
+    distribution = ""
+    if root not in sys.stdlib_module_names:
+        known = () if _installed(root) else importlib.metadata.packages_distributions().get(root)
+        distribution = next(iter(known or ()), root)
     name = f"{root}.{kind.__name__}"
     return {"name": name, "module": root, "probe": None, "distribution": distribution}
-
-
-def _distribution(module: str) -> str:
-    if _installed(module):
-        return module
-    return next(iter(importlib.metadata.packages_distributions().get(module, ())), module)
 
 
 def _probes(sources: list[str]) -> Iterator[tuple[str, Probe]]:

@@ -57,6 +57,16 @@ def test_a_statement_that_makes_another_dtype_changes_nothing_else(statement):
     assert found == {"dtype": ["float32", "float16"]}
 
 
+def test_a_cast_that_rounds_twice_gives_no_wrong_values():
+    class Doubles(Own):
+        def create(self, spec):
+            return "x = numpy.random.default_rng(0).standard_normal((400, 500))"
+
+    spec = ArraySpec((400, 500), "float64")
+    found = measured("torch.tensor({x}, dtype=torch.half)", spec, Doubles(), Torch())
+    assert found["evidence"]["changed"] == {"dtype": ["float64", "float16"]}
+
+
 def test_a_statement_that_reads_the_bytes_as_another_dtype_gives_wrong_values():
     found = measured("numpy.resize({x}, (4, 4)).view('c8')", producer=Own())
     assert found["verdict"] != "ok"
