@@ -301,7 +301,7 @@ def show_hang(subject: Subject) -> Effect:
     Rule,
     "DLP032",
     "hangs-after-fork",
-    "warning",
+    "info",
     "The call returns in a forked child, too.",
     show_hang,
     instrument="fork",
