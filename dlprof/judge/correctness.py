@@ -26,6 +26,7 @@ from dlprof.judge.rule import (
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import LOOK, WRITE_SHOWS, Effect, Subject, shows
 from dlprof.probes.base import ANY_DEVICE
+from dlprof.probes.list import NESTED
 from dlprof.runner.axes import shape_text
 from dlprof.runner.evidence import Count, Values
 from dlprof.runner.session import FindingRecord
@@ -81,10 +82,11 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
         first = group[0].result.case
         dtypes = {case.changed.dtype[0] for case in group if case.changed.dtype}
         source = before if len(dtypes) == 1 else f"{len(dtypes)} other dtypes"
+        is_number = first.layout == NESTED  # it has no dtype: another statement chose one
         yield finding(
             group,
-            ("converts", "convert"),
-            f"{source} to {after}",
+            ("makes", "make") if is_number else ("converts", "convert"),
+            f"{after} of numbers, not {before}" if is_number else f"{source} to {after}",
             _count_text(group[0].changed.values),
             brief=first.narrows_why if first.narrows_to == after else "",
             advice=replacements(cases, group, "keeps the dtype", none=NONE_INSTEAD),
