@@ -17,6 +17,11 @@ def test_a_changed_dtype_is_an_error_that_names_the_loss():
     assert "right(x) keeps the dtype" in finding.advice
 
 
+def test_numbers_in_a_list_have_no_dtype_that_changes():
+    (finding,) = found("DLP007", path("f(x)", values=NARROWED, case={"layout": "nested"}), RIGHT)
+    assert "makes float32 of numbers, not float64" in finding.headline
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
