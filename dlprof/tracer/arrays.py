@@ -115,7 +115,7 @@ def _kind(probe: Probe) -> Kind:
     state = queue_state(probe)
     if probe.name == "numpy":
         address = _head if _is_in_head() else _interface
-        return Kind("numpy", address, KEY, _nbytes, _host, owns=_owns)
+        return Kind("numpy", address, KEY, _nbytes, _host, owns=attrgetter("flags.owndata"))
     if probe.name == "torch":
         address = sys.modules["torch"].Tensor.data_ptr
         busy = (lambda x: _torch_state(x.device) if x.is_cuda else None) if state else None
@@ -129,7 +129,7 @@ def _kind(probe: Probe) -> Kind:
         _tf_address if probe.name == "tensorflow" else probe.pointer,
         lambda x: (probe.dtype(x), probe.shape(x)),
         partial(_counted, probe),
-        _cupy_device if probe.name == "cupy" else probe.device,
+        (lambda x: f"cuda:{x.device.id}") if probe.name == "cupy" else probe.device,
         (lambda x: state() if probe.device(x) == "cuda" else None) if state else None,
     )
 
@@ -143,10 +143,6 @@ def _counted(probe: Probe, array: Any) -> int:
 
 def _host(_: Any) -> str:
     return "cpu"
-
-
-def _owns(array: Any) -> bool:
-    return bool(array.flags.owndata)
 
 
 def _interface(array: Any) -> int:
@@ -165,10 +161,6 @@ def _is_in_head() -> bool:
 
 def _torch_device(array: Any) -> str:
     return "cpu" if array.is_cpu else str(array.device)
-
-
-def _cupy_device(array: Any) -> str:
-    return f"cuda:{array.device.id}"
 
 
 def _jax_address(probe: Probe, array: Any) -> int | None:
