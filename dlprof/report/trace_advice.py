@@ -77,7 +77,7 @@ def _ways_back(trace: Trace) -> Iterator[str]:
             goal = ", for a jitted function" * row.is_argument
             way = f"through {row.producer} and back to {row.consumer}{goal}"
             found[way, f"{short_file(file)}:{line}"][row_place(row)] = None
-    for (way, first), backs in found.items():
+    for (way, first), backs in [*found.items()][:MOST_ADVICE]:
         took = f"{first_places([*backs])} took memory of a result of {first}"
         yield f"{way}: {took} in the first call."
     if found:
