@@ -315,7 +315,14 @@ class CaseView:
     def recasts(self) -> bool:
         """Whether a user's own statement makes another dtype or shape, as ``x.T`` does."""
         kinds = {*self.changed.kinds}
-        return self.result.case.is_statement and bool(kinds) and kinds <= {"dtype", "shape"}
+        is_own = self.result.case.is_statement and not self.reinterprets
+        return is_own and bool(kinds) and kinds <= {"dtype", "shape"}
+
+    @property
+    def reinterprets(self) -> bool:
+        """Whether another library's view of the memory has another dtype."""
+        is_other = self.pair[0] != self.pair[1]
+        return is_other and self.kind == "view" and self.changed.dtype is not None
 
     @property
     def recast_text(self) -> str:

@@ -82,11 +82,15 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
         first = group[0].result.case
         dtypes = {case.changed.dtype[0] for case in group if case.changed.dtype}
         source = before if len(dtypes) == 1 else f"{len(dtypes)} other dtypes"
-        is_number = first.layout == NESTED  # it has no dtype: another statement chose one
+        verb, does = ("converts", "convert"), f"{source} to {after}"
+        if first.layout == NESTED:  # it has no dtype: another statement chose one
+            verb, does = ("makes", "make"), f"{after} of numbers, not {before}"
+        elif all(case.reinterprets for case in group):
+            verb, does = ("reads", "read"), f"the bytes of {source} as {after}"
         yield finding(
             group,
-            ("makes", "make") if is_number else ("converts", "convert"),
-            f"{after} of numbers, not {before}" if is_number else f"{source} to {after}",
+            verb,
+            does,
             _count_text(group[0].changed.values),
             brief=first.narrows_why if first.narrows_to == after else "",
             advice=replacements(cases, group, "keeps the dtype", none=NONE_INSTEAD),

@@ -17,7 +17,6 @@ from dlprof.protocol.messages import SAME
 from dlprof.runner.evidence import LeftBehind, Lifetime
 from dlprof.runner.quantity import size_text
 from dlprof.runner.session import FindingRecord, Result
-from dlprof.text.source import plain
 
 BYTES = "bytes_per_conversion"
 OBJECTS = "objects_per_conversion"
@@ -212,7 +211,7 @@ def changes(event, held):
     <convert of y>
     before = <kept_values>
     if held is None:
-        <release>
+        del <dropped>
     else:
         held.append(<dropped>)
     gc.collect()
@@ -256,7 +255,6 @@ def show_dangling(subject: Subject) -> Effect:
         create=subject.recreate(evidence),
         hold=hold if dropped == "y" else "",
         restore="x = source" if is_source else "",
-        release=plain(evidence.release) if evidence.release else f"del {dropped}",
         later=f"{LATER_S:g}",
         kept=kept,
         dropped=dropped,
@@ -295,8 +293,7 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         verb, does = ("does", "do"), f"not keep {source} alive"
         if evidence.is_source_lost or evidence.is_other_lost:
             lost = source if evidence.is_source_lost else "another result of its source"
-            by = f" by {evidence.released_by}" if evidence.released_by else ""
-            verb, does = ("destroys", "destroy"), f"{lost} when its result is dropped{by}"
+            verb, does = ("destroys", "destroy"), f"{lost} when its result is dropped"
             advice = "Keep the result as long as the source."
         else:
             how = f"{how} after {source} was dropped"
@@ -314,7 +311,7 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
 
 def _loss(case: CaseView) -> tuple[object, ...]:
     evidence = _evidence(case.result)
-    return evidence.is_source_lost, evidence.is_other_lost, evidence.released_by
+    return evidence.is_source_lost, evidence.is_other_lost
 
 
 def _evidence(result: Result) -> Lifetime:

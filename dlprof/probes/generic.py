@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
+from dlprof.device.cuda import device_ordinal, open_gpu
 from dlprof.probes import capsule
 from dlprof.probes.base import ANY_DEVICE, DTYPES, ArraySpec, Probe, Unsupported
 
@@ -70,7 +71,7 @@ def metadata(thing: Any) -> Metadata:
         told = _answer(partial(_interface_metadata, interface, device))
         if told is not None:
             return told
-    told = _answer(partial(_capsule_metadata, thing))
+    told = _answer(partial(capsule_metadata, thing))
     if told is not None:
         return told
     array = _answer(lambda: as_numpy(thing))
@@ -114,7 +115,30 @@ def _as_numpy(thing: Any) -> Any:
         import pyarrow
 
         return pyarrow.array(thing).to_numpy(zero_copy_only=False)
-    raise Unsupported(f"dlprof cannot read the values of a {type(thing).__name__}")
+    raise Unsupported(f"dlprof cannot read the values of {type(thing).__name__}")
+
+
+def device_values(found: Metadata) -> Any:
+    """Read an array on a CUDA device by its address, once the device has finished its work.
+
+    Raises :class:`Unsupported` without an address, a dtype of NumPy's, or a driver.
+    """
+    import numpy
+
+    kind, shape = _answer(lambda: numpy.dtype(found.dtype)), found.shape
+    if 0 in shape:
+        return numpy.empty(shape, kind)
+    gpu = _answer(lambda: open_gpu(device_ordinal(found.address)))
+    if found.address is None or kind is None or gpu is None:
+        raise Unsupported(f"dlprof cannot read {found.dtype} values on the device")
+    strides = numpy.empty(shape, kind).strides
+    if found.strides is not None:
+        strides = tuple(kind.itemsize * stride for stride in found.strides)
+    reaches = [stride * (length - 1) for stride, length in zip(strides, shape, strict=True)]
+    low = sum(reach for reach in reaches if reach < 0)
+    gpu.synchronize_device()
+    memory = gpu.read(found.address + low, sum(map(abs, reaches)) + kind.itemsize)
+    return numpy.ndarray(shape, kind, memory, -low, strides).copy()
 
 
 def read_shape(thing: Any) -> tuple[int, ...]:
@@ -188,7 +212,7 @@ def _is_dense(axes: Any) -> bool:
     return True
 
 
-def _capsule_metadata(thing: Any) -> Metadata:
+def capsule_metadata(thing: Any) -> Metadata:
     contents = capsule.read(thing.__dlpack__())
     if contents is None:
         raise Unsupported("__dlpack__() gives no capsule")
@@ -256,14 +280,14 @@ class Generic(Probe):
         if is_bytes(array):
             return numpy.frombuffer(array, dtype="uint8")
         if metadata(array).device != "cpu":
-            raise Unsupported(f"dlprof cannot read the values of a {type(array).__name__}")
+            return device_values(metadata(array))
         if has(array, "__array_interface__"):
             return numpy.array(array)
         values = _answer(lambda: as_numpy(array))
         if values is None and has(array, "__dlpack__"):
             values = numpy.from_dlpack(array)
         if values is None:
-            raise Unsupported(f"dlprof cannot read the values of a {type(array).__name__}")
+            raise Unsupported(f"dlprof cannot read the values of {type(array).__name__}")
         return numpy.array(values)
 
     def wait(self, device: str) -> str:
@@ -283,6 +307,4 @@ class Generic(Probe):
 
 def device_wait() -> None:
     """Wait for all work of the CUDA device: the object's stream is unknown."""
-    from dlprof.device.cuda import open_gpu
-
     open_gpu().synchronize_device()

@@ -191,7 +191,7 @@ jax_end = jax.jit(lambda x, z: jnp.where(z[0, 0] > 4, jnp.zeros_like(x), x))
 _ENQUEUE = {
     "cpu": "y = jax_queue(x, work)\n",
     "cuda": """\
-jax_load = jnp.ones((2048, 2048), device=jax.devices('cuda')[0])
+jax_load = jnp.ones((2048, 2048), device=next(iter(x.devices())))
 for _ in range(work):
     jax_load = jax_many(jax_load)
 y = jax_end(x, jax_load)

@@ -37,7 +37,7 @@ from dlprof.report.paths import (
 from dlprof.runner.machine import busy_notice
 from dlprof.runner.quantity import plain_time, size_text
 from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Session, pair_text
-from dlprof.text.clean import counted, first_words, listed
+from dlprof.text.clean import counted, first_line, first_words, listed
 from dlprof.ticket.reproducer import pair_command, reproducer
 
 LAST = "LAST"
@@ -60,6 +60,7 @@ WAY_BACK = {
     "device-sync": "waits for the whole device",
 }
 """The order of a view in the other direction."""
+LACKS = {"values": "values are not known to be right", "ordering": "order is not known"}
 END_WITH_ARRAY = "End the statement with the array that it fills, such as (f(x), y)[1]."
 TONES: dict[str, Tone] = {"met": "better", "not met": "bad"}
 
@@ -272,7 +273,22 @@ def _sentence(path: JudgedPath) -> Answer:
     if path.result == "no array" and path.case.result.case.is_statement:
         return Answer(f"{sentence} {END_WITH_ARRAY}")
     condition = path_table.condition(path)
-    return Answer(f"{sentence} {condition[:1].upper()}{condition[1:]}." if condition else sentence)
+    if condition:
+        sentence = f"{sentence} {condition[:1].upper()}{condition[1:]}."
+    lacks = _lacks(path) if path.result in copied else ()
+    return Answer(" ".join((sentence, *lacks)))
+
+
+def _lacks(path: JudgedPath) -> Iterator[str]:
+    """Yield a sentence for values, and for order on a device, that are not known."""
+    result = path.case.result
+    for name, lack in LACKS.items():
+        found = getattr(result, name)
+        reasons = [note.reason for note in result.notes if note.instrument == name]
+        if found is not None and found.verdict == "unknown":
+            reasons.append(found.evidence.reason)
+        if reasons and (name == "values" or result.case.device == "cuda"):
+            yield f"Its {lack}: {first_line(reasons[0]).rstrip('.')}."
 
 
 def _commands(session: Session, problems: Sequence[Problem], name: str) -> tuple[str, ...]:

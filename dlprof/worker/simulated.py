@@ -13,12 +13,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from dlprof.device.cuda import LEGACY_STREAM, CudaError, Gpu, device_ordinal, is_simulated, open_gpu
 from dlprof.probes.base import DTYPES, Probe, Unsupported
+from dlprof.probes.generic import capsule_metadata, device_values
 from dlprof.protocol.messages import verdict
 from dlprof.worker.memory import span
+from dlprof.worker.refusal import Refusal, attempt
 
 PERIOD = 61
 """A prime: no two elements near each other have the same bytes."""
@@ -33,10 +36,6 @@ CONTENTS = ("values", "source", "earlier_result", "after_write", "in_thread", "u
 Answer = TypeVar("Answer")
 
 
-class Uncomputed(Unsupported):
-    """Values were read that a kernel of the framework should have computed."""
-
-
 class OnSimulatedDevice(Probe):
     """Mixed into a framework's probe: it writes to device arrays by the driver."""
 
@@ -47,6 +46,14 @@ class OnSimulatedDevice(Probe):
         """Give a new array values, if it is on the device; also the memory between its elements."""
         if self.device(array) == "cuda":
             self._put(array, PATTERN)
+
+    def to_numpy(self, array: Any) -> Any:
+        """Read an array with gaps by its address: a kernel would have to gather its elements."""
+        if self.device(array) == "cuda":
+            exported = attempt(partial(capsule_metadata, array))
+            if not isinstance(exported, Refusal) and exported.layout == "strided":
+                return device_values(exported)
+        return super().to_numpy(array)
 
     def write(self, array: Any, value: int) -> Any:
         if self.device(array) != "cuda" or self.is_immutable:
@@ -118,11 +125,11 @@ def compare_contents(
 
 
 def computed(gpu: Gpu | None, read: Callable[[], Answer]) -> Answer:
-    """Call ``read``. Raises :class:`Uncomputed` if its values were not computed."""
+    """Call ``read``. Raises :class:`Unsupported` if its values were not computed."""
     before = gpu.uncomputed_reads() if gpu else 0
     found = read()
     if gpu and gpu.uncomputed_reads() > before:
-        raise Uncomputed(NOT_COMPUTED)
+        raise Unsupported(NOT_COMPUTED)
     return found
 
 

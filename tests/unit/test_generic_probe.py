@@ -6,9 +6,12 @@ import ctypes
 import numpy
 import pytest
 
+from dlprof.probes import generic
 from dlprof.probes.base import Unsupported
 from dlprof.probes.generic import NOTHING, Generic, metadata, wait_text
 from dlprof.worker.inspect import describe_array
+
+NUMBERS = numpy.arange(24.0).reshape(4, 6)
 
 
 class Box:
@@ -85,6 +88,30 @@ def test_an_object_without_a_protocol_is_unknown(thing):
 )
 def test_the_layout_follows_from_the_strides(array, word):
     assert metadata(array).layout == word
+
+
+class Device:
+    """Device memory that lies in a host array, and can be read once the work has been waited for."""
+
+    is_idle = False
+
+    def synchronize_device(self):
+        self.is_idle = True
+
+    def read(self, address, size_bytes):
+        assert self.is_idle
+        return ctypes.string_at(address, size_bytes)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [NUMBERS, NUMBERS[:, ::2], NUMBERS.T, NUMBERS[::-1, 1:], NUMBERS[:0]],
+    ids=["whole", "strided", "transposed", "negative", "empty"],
+)
+def test_an_array_on_a_device_is_read_by_its_address(view, monkeypatch):
+    monkeypatch.setattr(generic, "open_gpu", lambda _ordinal: Device())
+    values = Other().to_numpy(Box(view, "__cuda_array_interface__"))
+    numpy.testing.assert_array_equal(values, view)
 
 
 class Values:

@@ -53,7 +53,7 @@ OF_DEVICE, ON_DEVICE = owned("copy", "cuda"), owned("view", "cuda")
 DIRECT = {"device": "cuda", "protocol": "dlpack"}
 STATEMENT = {"import": "statement"}
 ALONE = [
-    [path("x.float()", case=STATEMENT, values=wrong(dtype=["float16", "float32"]))],
+    [path("x.float()", owner="copy", case=STATEMENT, values=wrong(dtype=["float16", "float32"]))],
     [path("x.T", case=STATEMENT, values=wrong(shape=[[2, 3], [3, 2]]))],
     [path("wait(x)", ordering=ordered("host-sync"))],
     [path("leak(x)", lifetime=verdict("retained", objects_per_conversion=1.0))],

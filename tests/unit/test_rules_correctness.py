@@ -11,7 +11,7 @@ RULES = "DLP007", "DLP008"
 
 
 def test_a_changed_dtype_is_an_error_that_names_the_loss():
-    (finding,) = found("DLP007", path("f(x)", values=NARROWED), RIGHT)
+    (finding,) = found("DLP007", path("f(x)", owner="copy", values=NARROWED), RIGHT)
     assert finding.severity == "error"
     assert "float64 to float32: 3 of 16 values changed" in finding.headline
     assert "right(x) keeps the dtype" in finding.advice
@@ -53,8 +53,15 @@ def test_a_wrong_result_is_an_error_that_names_the_change(changed, words):
     ],
 )
 def test_a_statement_may_make_another_dtype_or_shape_and_no_other_values(changed, severity):
-    case = path("x.T", case={"import": "statement"}, values=wrong(**changed))
+    case = path("x.T", owner="copy", case={"import": "statement"}, values=wrong(**changed))
     assert {finding.severity for rule in RULES for finding in found(rule, case)} == {severity}
+
+
+def test_a_view_of_another_dtype_reads_the_bytes_wrongly_even_in_a_statement():
+    values = wrong(dtype=["bfloat16", "float16"])
+    (finding,) = found("DLP007", path("f(x)", case={"import": "statement"}, values=values))
+    assert finding.severity == "error"
+    assert "reads the bytes of bfloat16 as float16" in finding.headline
 
 
 LOST_FLAG = {"source": False, "result": True}

@@ -190,13 +190,30 @@ def test_a_path_that_crashes_for_other_arrays_is_marked_at_its_name():
             view("f(x)", fresh_source=verdict("kept", first_ns=5e6, second_ns=2e3)),
             "f(x) is a view: 2.0 µs, nothing copied by later calls, the first for x takes 5.0 ms.",
         ),
+        (
+            view("f(x)", values=verdict("unknown", reason="no dtype")),
+            "f(x) is a view: 2.0 µs, nothing copied. Its values are not known to be right: no dtype.",
+        ),
+        (
+            view("f(x)", case={"device": "cuda"}, ordering=verdict("unknown", reason="no load")),
+            "f(x) is a view: 2.0 µs, nothing copied. Its order is not known: no load.",
+        ),
         (refused(), "no(x) is refused: TypeError: no."),
         (
             view("f(x)", ownership=verdict("unknown", reason="no write could be tried")),
             "f(x) may be a view or a copy: 2.0 µs, no write could be tried.",
         ),
     ],
-    ids=["view", "copy", "read-only", "kept", "refused", "unknown"],
+    ids=[
+        "view",
+        "copy",
+        "read-only",
+        "kept",
+        "not compared",
+        "no order",
+        "refused",
+        "unknown",
+    ],
 )
 def test_a_single_path_is_one_sentence(result, sentence):
     found = document(result)

@@ -2,11 +2,14 @@
 
 import os
 
+import numpy
 import pytest
 
 from dlprof.device.cuda import SIMULATED_DEVICES, admit_jax
+from dlprof.probes.numpy import NumPy
 from dlprof.protocol.messages import verdict
-from dlprof.worker.simulated import NOT_COMPUTED, compare_contents
+from dlprof.worker import simulated
+from dlprof.worker.simulated import NOT_COMPUTED, OnSimulatedDevice, compare_contents
 
 
 class Device:
@@ -51,6 +54,22 @@ def test_a_verdict_on_contents_is_neither_right_nor_wrong(name, found):
 def test_answers_that_need_no_contents_stay():
     found = verdict("wrong", {"changed": {"dtype": ["int8", "int16"]}})
     assert judged("values", found)[0] == found["verdict"]
+
+
+class Gathering(OnSimulatedDevice, NumPy):
+    """A framework whose kernel would gather the elements of an array with gaps."""
+
+    gpu = Device()
+
+    def device(self, array):
+        return "cuda"
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_an_array_with_gaps_is_read_by_its_address(step, monkeypatch):
+    monkeypatch.setattr(simulated, "device_values", lambda found: found.layout)
+    read = Gathering().to_numpy(numpy.arange(24.0)[::step])
+    assert isinstance(read, str) == (step > 1)
 
 
 def test_jax_finds_the_simulated_device(monkeypatch):

@@ -8,10 +8,8 @@ wait of the host: a call may read its source at once and wait afterwards.
 
 A conversion counts only if its queue had not run dry. A wait for unrelated work on another stream
 is a wait for the whole device. On a device the default streams come first, then non-blocking
-streams of producer, of consumer and of both. The worst run counts.
-
-- A copy from the host to the device may also wait for other work on the consumer's stream. The
-  device is asked whether that work is done when the call returns.
+streams of producer, of consumer and of both. The worst run counts. A copy from the host to the
+device may also wait for other work on the consumer's stream.
 
 Verdicts: ``stream-ordered``, ``host-sync``, ``device-sync``, ``unordered``, ``unknown``, and
 ``synchronous`` (the producer queues nothing).
