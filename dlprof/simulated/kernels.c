@@ -394,6 +394,12 @@ API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int
 }
 SAME(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, cuOccupancyMaxActiveBlocksPerMultiprocessor)
 
+/* cublasCreate fails without it. */
+API cuOccupancyMaxActiveClusters(int *clusters, void *function, const void *config)
+{
+    return *clusters = 2, SUCCESS;
+}
+
 API cuOccupancyAvailableDynamicSMemPerBlock(size_t *size, void *function, int blocks, int threads)
 {
     return *size = 49152, SUCCESS;

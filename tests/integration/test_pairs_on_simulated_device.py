@@ -114,6 +114,21 @@ def test_frameworks_use_two_devices():
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "import torch; x = torch.ones(8, 8, device='cuda'); print(*(x @ x).shape)",
+        "import cupy; x = cupy.ones((8, 8)); print(*(x @ x).shape)",
+    ],
+    ids=["torch", "cupy"],
+)
+def test_a_program_with_a_product_of_matrices_runs(text):
+    environment = on_simulated_device({**os.environ, **variables(1)}, PYTHON)
+    command = [PYTHON, "-c", text]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["8", "8"], done.stderr
+
+
+@pytest.mark.parametrize(
     ("pair", "code", "device"),
     [
         (("torch", "jax"), "jax.dlpack.from_dlpack(x)", "cpu"),

@@ -494,3 +494,10 @@ def test_nvml_has_no_fabric_and_says_so_with_success(library):
     """JAX 0.6.0 aborts otherwise."""
     nvml, told = ctypes.CDLL(str(library.with_name(NVML))), (ctypes.c_ubyte * 128)()
     assert nvml.nvmlDeviceGetGpuFabricInfoV(None, byref(told)) == 0
+
+
+def test_a_kernel_may_have_clusters(driver):
+    """cublasCreate fails otherwise."""
+    count = c_int()
+    driver("cuOccupancyMaxActiveClusters", byref(count), driver.unknown, None)
+    assert count.value > 0
