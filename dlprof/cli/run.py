@@ -240,7 +240,7 @@ PLACES = replace(
 )
 
 
-@takes(PLACES, options.PYTHON)
+@takes(PLACES, options.PYTHON, options.FULL)
 def selftest(*, given: Given) -> None:
     """Plant known faults on this machine and report which are found."""
     from dlprof.measuring import selftest as planting
@@ -253,7 +253,7 @@ def selftest(*, given: Given) -> None:
     with TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True) as folder, Bar() as bar:
         simulated = simulated_in(values["devices"])
         found = planting.run(values["python"], Path(folder), bar, plants, simulated)
-    show(selftest_document(found, no_streams, simulated > 0))
+    show(selftest_document(found, no_streams, simulated > 0), bool(given.raw.get("full")))
     if not found.passed:
         raise FindingsFailed(
             "the self-test failed: do not rely on what it missed or reported falsely here"

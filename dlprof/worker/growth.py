@@ -130,7 +130,7 @@ def measure_growth(
     found: dict[str, float] = {"size_bytes": size_bytes}
     most_objects, is_steady = math.inf, False
     for run in range(1, MOST_RUNS + 1):
-        is_last = run == MOST_RUNS or (is_plain(found) and is_steady)
+        is_last = run == MOST_RUNS or (reaches(found, "plain") and is_steady)
         wait_s = RELEASED_S if is_last else 0.0
         grown = _grown(call, [*counters, *meters], meters, calls, wait_s)
         objects = grown[len(counters) - 1]
@@ -143,7 +143,8 @@ def measure_growth(
             "conversions": calls,
             "size_bytes": size_bytes,
         }
-        if trial or is_last or not has_grown(found):  # a later run could only lower the least
+        # A later run could only lower the least.
+        if trial or is_last or not reaches(found, "nothing"):
             break
     return found
 
@@ -202,33 +203,19 @@ def measure_new_sources(
         use(convert)
 
     for _ in range(2):  # the first may only warm up
-        if not is_plain(measure_growth(once, object(), meters, size, FEW, trial=True)):
+        trial = measure_growth(once, object(), meters, size, FEW, trial=True)
+        if not reaches(trial, "plain"):
             return {}
     found = measure_growth(once, object(), meters, size)
-    if not is_plain(found):
+    if not reaches(found, "plain"):
         return {}
     alone = measure_growth(create, object(), meters, size, trial=True)
     found |= {name: found[name] - alone[name] for name in found if name.endswith("_per_conversion")}
-    return found if is_plain(found) else {}
+    return found if reaches(found, "plain") else {}
 
 
-def is_plain(evidence: dict[str, Any]) -> bool:
-    """Whether something stays at every call or two."""
-    return _reaches(evidence, "plain")
-
-
-def is_retained(evidence: dict[str, Any]) -> bool:
-    """Whether something stays often enough to be retained."""
-    return _reaches(evidence, "retained")
-
-
-def has_grown(evidence: dict[str, Any]) -> bool:
-    """Whether something stays, if only seldom."""
-    return _reaches(evidence, "nothing")
-
-
-def _reaches(evidence: dict[str, Any], degree: str) -> bool:
-    """Whether any growth reaches the limit of this name for its kind."""
+def reaches(evidence: dict[str, Any], degree: str) -> bool:
+    """Whether any growth reaches the limit of its kind: ``nothing``, ``retained`` or ``plain``."""
     limits = {
         "bytes": bytes_limit(evidence["size_bytes"]),
         "references": REFERENCES,

@@ -43,7 +43,7 @@ def test_garbage_that_waits_for_a_collection_is_not_retained():
         ring = []
         ring.append(ring)
 
-    assert not growth.is_retained(grown(cycle))
+    assert not growth.reaches(grown(cycle), "retained")
 
 
 def test_garbage_of_a_meter_hides_no_leak():
@@ -63,7 +63,7 @@ def test_each_file_that_stays_open_is_counted():
     for descriptor in kept:
         os.close(descriptor)
     assert found["descriptors_per_conversion"] == pytest.approx(1, abs=0.1)
-    assert growth.is_retained(found)
+    assert growth.reaches(found, "retained")
     assert len(kept) < 1000  # a process may have a thousand
 
 
@@ -78,7 +78,7 @@ def test_a_late_release_is_not_retained(clock, leaks):
         late.append([object() for _ in range(3)])
         clock.due.append((clock.now + 0.6, late.pop))
 
-    assert growth.is_retained(grown(call)) is leaks
+    assert growth.reaches(grown(call), "retained") is leaks
 
 
 def test_a_cache_that_fills_for_some_runs_is_not_retained():
@@ -89,7 +89,7 @@ def test_a_cache_that_fills_for_some_runs_is_not_retained():
         if number < 5 * growth.CALLS and number % 3 == 0:
             kept.append(object())
 
-    assert not growth.is_retained(grown(fills))
+    assert not growth.reaches(grown(fills), "retained")
 
 
 @pytest.mark.parametrize("leaks", [False, True])
@@ -103,8 +103,8 @@ def test_a_cache_that_fills_more_slowly_in_each_run_is_not_retained(leaks):
             kept.append([[]])
 
     found = grown(fills)
-    assert growth.is_retained(found) is leaks
-    assert growth.has_grown(found)
+    assert growth.reaches(found, "retained") is leaks
+    assert growth.reaches(found, "nothing")
 
 
 def test_an_object_at_every_second_call_may_be_a_cache_that_fills():
@@ -115,8 +115,8 @@ def test_an_object_at_every_second_call_may_be_a_cache_that_fills():
             kept.append(object())
 
     found = grown(fills)
-    assert not growth.is_retained(found)
-    assert growth.has_grown(found)
+    assert not growth.reaches(found, "retained")
+    assert growth.reaches(found, "nothing")
 
 
 def test_slow_calls_are_counted_in_shorter_runs(clock):
@@ -126,7 +126,7 @@ def test_slow_calls_are_counted_in_shorter_runs(clock):
 
     kept = []
     found = grown(call)
-    assert growth.is_retained(found)
+    assert growth.reaches(found, "retained")
     assert found["conversions"] == growth.LEAST_CALLS
 
 

@@ -38,10 +38,9 @@ from dlprof.worker.channel import Reply
 from dlprof.worker.growth import (
     NEW_SOURCE_BYTES,
     choose_meters,
-    has_grown,
-    is_retained,
     measure_growth,
     measure_new_sources,
+    reaches,
 )
 from dlprof.worker.queued_work import OWN_STREAMS, moved_sides
 from dlprof.worker.refusal import Refusal, attempt
@@ -130,9 +129,9 @@ def _repetition(
     meters, is_uncounted = choose_meters(subject)
     growth, grown = _growth(subject, trial, meters)
     evidence |= growth
-    if is_retained(evidence):
+    if reaches(evidence, "retained"):
         return verdict("retained", evidence | grown.array_evidence())
-    if has_grown(evidence):
+    if reaches(evidence, "nothing"):
         return verdict("unknown", evidence, TOO_LITTLE)
     if is_uncounted:
         return verdict("unknown", evidence, UNCOUNTED)
@@ -338,7 +337,7 @@ def _growth(subject: Subject, trial: Subject, meters: list[Any]) -> tuple[dict[s
     size = trial.spec.size_bytes
     # An unfinished result is not retained.
     found = measure_growth(lambda: subject.wait_for(convert()), source, meters, size)
-    if is_retained(found) or subject.is_one_array:
+    if reaches(found, "retained") or subject.is_one_array:
         return found, trial
     anew = subject.of_bytes(NEW_SOURCE_BYTES)
     per_source = attempt(lambda: measure_new_sources(anew, meters, lambda c: subject.wait_for(c())))
