@@ -401,8 +401,9 @@ class Environment(Record):
     def distributions(self, frameworks: Collection[str]) -> list[tuple[str, str]]:
         """Return name and version of each distribution that belongs to one of the frameworks."""
         libraries = self.libraries or {}
-        # tensorflow-cpu belongs to tensorflow, apache-tvm-ffi to tvm-ffi.
-        roots = tuple(f"-{name.partition('.')[0].lower()}-" for name in frameworks)
+        # tensorflow-cpu belongs to tensorflow, apache-tvm-ffi to tvm-ffi, pillow to PIL.Image.
+        parts = [name.lower().partition(".") for name in frameworks]
+        roots = tuple(f"-{root}" if dot else f"-{root}-" for root, dot, _ in parts)
         return [
             (name, version)
             for name, version in (self.packages or {}).items()

@@ -17,6 +17,7 @@ def test_a_library_is_listed_with_its_framework():
     assert known.distributions(["onnxruntime"]) == [("onnxruntime-gpu", "1.2")]
     assert known.distributions(["tvm-ffi"]) == [("a-tvm-ffi", "0.1")]
     assert known.distributions(["N"]) == []  # a language
+    assert known.distributions(["Num.Box"]) == [("numpy", "2.4")]
 
 
 def test_a_probe_names_the_libraries_that_are_installed():
