@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 from operator import attrgetter
 from typing import Any
+from weakref import ref
 
 from dlprof.device.cuda import SIMULATED_DEVICES
 from dlprof.probes import capsule
@@ -60,6 +61,8 @@ class Kind:
     """Whether it is a class without a probe that converts in its own ``__array__``."""
     host_copy: Callable[[Any], Any] | None = None
     """The copy on the host that an array keeps, and gives out again; None if it keeps none."""
+    life: Callable[[Any], Callable[[], bool]] = lambda array: _lives(ref(array))
+    """A function that says whether the array's memory lives. It keeps nothing alive."""
 
 
 class Kinds(dict[type, "Kind | None"]):
@@ -119,11 +122,12 @@ def _kind(probe: Probe) -> Kind:
     if probe.name == "torch":
         address = sys.modules["torch"].Tensor.data_ptr
         busy = (lambda x: _torch_state(x.device) if x.is_cuda else None) if state else None
-        return Kind("torch", address, KEY, _nbytes, _torch_device, busy)
+        return Kind("torch", address, KEY, _nbytes, _torch_device, busy, life=_torch_life)
     if probe.name == "jax":
         address = partial(_jax_address, probe)
-        busy, host_copy = (lambda x: not x.is_ready()), (lambda x: getattr(x, "_npy_value", None))
-        return Kind("jax", address, KEY, _nbytes, _jax_device, busy, host_copy=host_copy)
+        busy, kept = (lambda x: not x.is_ready()), (lambda x: getattr(x, "_npy_value", None))
+        kind = Kind("jax", address, KEY, _nbytes, _jax_device, busy, host_copy=kept)
+        return replace(kind, life=_jax_life)
     return Kind(
         probe.name,
         _tf_address if probe.name == "tensorflow" else probe.pointer,
@@ -157,6 +161,22 @@ def _head(array: Any) -> int | None:
 def _is_in_head() -> bool:
     sample = sys.modules["numpy"].zeros(3)[1:]
     return HEADS is not None and _head(sample) == _interface(sample)
+
+
+def _lives(weak: Callable[[], Any]) -> Callable[[], bool]:
+    return lambda: weak() is not None
+
+
+def _jax_life(array: Any) -> Callable[[], bool]:
+    weak = ref(array)  # a donated array is deleted, and stays as an object
+    return lambda: (known := weak()) is not None and not known.is_deleted()
+
+
+def _torch_life(tensor: Any) -> Callable[[], bool]:
+    # torch.utils.swap_tensors refuses a tensor that has a weak reference.
+    module = sys.modules["torch.multiprocessing.reductions"]
+    storage = module.StorageWeakRef(tensor.untyped_storage())
+    return lambda: not storage.expired()
 
 
 def _torch_device(array: Any) -> str:

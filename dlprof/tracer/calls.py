@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from threading import get_ident
 from typing import Any
-from weakref import ref
 
 from dlprof.probes import capsule
 from dlprof.tracer.arrays import (
@@ -33,7 +32,7 @@ from dlprof.tracer.arrays import (
     resolved,
 )
 from dlprof.tracer.place import CARRIED, Lines, Places
-from dlprof.tracer.rows import COPIES, READS, UNKNOWN, VIEWS, Queue, Row, Rows, count
+from dlprof.tracer.rows import COPIES, READS, UNKNOWN, VIEWS, Memory, Queue, Row, Rows, count
 from dlprof.tracer.targets import Target
 
 WORDS = (*functools.WRAPPER_ASSIGNMENTS, "__text_signature__")
@@ -280,9 +279,7 @@ class Calls(dict[type, "Kind | None"]):
         if numbers is None:
             numbers = row.meet(key, kind.nbytes(source), kind.device(source), took_ns)
             self._note_origin(row, kind, source)
-            # torch swaps, and NumPy resizes, no array of its own that has a weak reference.
-            is_own = row.producer == row.consumer or (row.consumer == "numpy" and index != VIEWS)
-            row.last = None if is_own or not type(result).__weakrefoffset__ else ref(result)
+            row.last = self._memory(row, index, result_kind, result)
         count(numbers, took_ns, index, copied)
         self._recorded(row, waits, result)
         if index == COPIES and numbers[COPIES] == 1 and result_kind is not None:
@@ -296,11 +293,17 @@ class Calls(dict[type, "Kind | None"]):
         memory = kind.address(source) or -1, kind.nbytes(source)
         for other in list(self.tracer.rows.rows.values()):
             is_way = (other.producer, other.consumer) == (row.consumer, row.producer)
-            made = other.last() if other.last and is_way else None
-            made_kind = self.tracer.kinds[type(made)]
-            with suppress(RuntimeError):  # JAX deletes arrays that it donates
-                if made_kind and memory == (made_kind.address(made), made_kind.nbytes(made)):
-                    row.origin = other.file, other.line
+            if is_way and other.gave(memory):
+                row.origin = other.file, other.line
+
+    def _memory(self, row: Row, index: int, kind: Kind | None, result: Any) -> Memory | None:
+        """Return the memory of a result that may go back to its producer."""
+        # NumPy resizes no array of its own that has a weak reference.
+        is_own = row.producer == row.consumer or (row.consumer == "numpy" and index != VIEWS)
+        with suppress(Exception):  # a tensor without storage, or an array without weak references
+            if kind and not is_own and (address := kind.address(result)):
+                return Memory(address, kind.nbytes(result), kind.life(result))
+        return None
 
     def _inner(
         self, kind: Kind, result_kind: Kind | None, result: Any, took_ns: float

@@ -244,9 +244,10 @@ def _count(arrays: list[Any], tracer: Tracer) -> None:
     frame = tracer.places.line_frame(sys._getframe(2))  # noqa: SLF001 - CPython's own way
     place = (frame.f_code.co_filename, frame.f_lineno) if frame else (NO_LINE, 0)
     numbers = tracer.rows.arguments.setdefault(place, [0, 0])
-    for row in () if numbers[0] else list(tracer.rows.rows.values()):
-        if row.last and any(array is row.last() for array in arrays):
-            row.is_argument = True
+    if not numbers[0]:
+        taken = [(array.ctypes.data, array.nbytes) for array in arrays]
+        for row in list(tracer.rows.rows.values()):
+            row.is_argument |= any(map(row.gave, taken))
     numbers[0] += 1
     numbers[1] += sum(array.nbytes for array in arrays)
 

@@ -15,13 +15,12 @@ import os
 import sys
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import get_ident
 from types import CodeType, FrameType
-from typing import Any
-from weakref import ref
+from typing import Any, NamedTuple
 
 from dlprof.probes.builtin import ALL
 from dlprof.tracer.place import span
@@ -57,6 +56,14 @@ _clock, _date = time.perf_counter, time.time
 """Bound here: a program may replace those of :mod:`time`."""
 Queue = tuple[bool, Any]
 """Whether work was queued when a call began, and the form of the call: its arguments' names."""
+
+
+class Memory(NamedTuple):
+    """The memory of an array, and whether it lives. Nothing here keeps it alive."""
+
+    address: int
+    nbytes: int
+    lives: Callable[[], bool]
 
 
 @dataclass(eq=False)
@@ -102,11 +109,15 @@ class Row:
     """File and line of the conversion whose result went back in a first call."""
     is_argument: bool = False
     """Whether a compiled function took the result of a first call."""
-    last: ref[Any] | None = None
-    """The result of the last first call."""
+    last: Memory | None = None
+    """The memory of the result of the last first call."""
     first_ns: float = 0.0
     """The time of the first call, in which frameworks load code and set up a device."""
     raised: int = 0
+
+    def gave(self, memory: tuple[int, int]) -> bool:
+        """Whether address and bytes are those of the result of the last first call, which lives."""
+        return self.last is not None and self.last[:2] == memory and self.last.lives()
 
     def meet(self, key: Any, size_bytes: int, device: str, took_ns: float) -> list[Any]:
         """Return the numbers of a dtype and shape that may be new."""

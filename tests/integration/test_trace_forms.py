@@ -210,6 +210,14 @@ def test_a_traced_program_may_resize_an_array_of_its_own():
     assert (names["y"].shape, found.rows[0].copies) == ((2,), 1)
 
 
+def test_a_traced_program_may_swap_a_tensor_that_a_conversion_made():
+    names = names_of("torch")
+    text = "y = torch.from_numpy(a)\ntorch.utils.swap_tensors(y, torch.zeros(1))"
+    with dlprof.trace() as found:
+        exec(compile(text, "swapped", "exec"), names)
+    assert (names["y"].shape, found.rows[0].views) == ((1,), 1)
+
+
 def test_the_way_back_of_another_array_is_not_hurt_by_a_donated_one():
     jax = pytest.importorskip("jax")
     names = names_of("jax") | {"f": jax.jit(lambda value: value + 1, donate_argnums=0)}
