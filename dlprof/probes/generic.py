@@ -183,7 +183,7 @@ def wait_text(thing: Any) -> str:
     if found is NOTHING or (found.address is None and not has(thing, "__array_interface__")):
         return ""
     if found.device != "cpu":
-        return "_device_wait()"
+        return "_device_wait({x})"
     if has(thing, "__array_interface__"):
         return "{x}.__array_interface__"
     is_capsule = _answer(lambda: thing.__dlpack__()) is not None  # noqa: PLW0108 - it may lack one
@@ -305,6 +305,6 @@ class Generic(Probe):
             raise Unsupported(f"nothing says when {name} is ready")
 
 
-def device_wait() -> None:
-    """Wait for all work of the CUDA device: the object's stream is unknown."""
-    open_gpu().synchronize_device()
+def device_wait(thing: Any) -> None:
+    """Wait for all work of the object's CUDA device: its stream is unknown."""
+    open_gpu(device_ordinal(metadata(thing).address)).synchronize_device()

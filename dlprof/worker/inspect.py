@@ -333,7 +333,8 @@ def describe_array(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any
     for root in (ROOTS.get(root, root) for root in roots):
         for source, probe in probes:
             known = _described(probe, thing) if probe.module.partition(".")[0] == root else None
-            if known is not None:
+            # A probe of host arrays would read a device's memory, and die of it.
+            if known is not None and (known["device"], memory.device) != ("cpu", "cuda"):
                 side = {"name": probe.name, "module": probe.module, "probe": [source, probe.name]}
                 layout = memory.layout if list(memory.shape) == known["shape"] else UNKNOWN
                 layout = probe.layout(thing) or layout

@@ -9,6 +9,7 @@ import pytest
 from dlprof.probes import generic
 from dlprof.probes.base import Unsupported
 from dlprof.probes.generic import NOTHING, Generic, metadata, wait_text
+from dlprof.probes.numpy import NumPy
 from dlprof.worker.inspect import describe_array
 
 NUMBERS = numpy.arange(24.0).reshape(4, 6)
@@ -62,7 +63,7 @@ def test_an_array_protocol_identifies_the_array_and_waits_for_it(box, wait):
 
 def test_the_cuda_array_interface_gives_the_device():
     assert metadata(ON_DEVICE).device == "cuda"
-    assert wait_text(ON_DEVICE) == "_device_wait()"
+    assert wait_text(ON_DEVICE) == "_device_wait({x})"
     with pytest.raises(Unsupported):
         Other().to_numpy(ON_DEVICE)
 
@@ -112,6 +113,30 @@ def test_an_array_on_a_device_is_read_by_its_address(view, monkeypatch):
     monkeypatch.setattr(generic, "open_gpu", lambda _ordinal: Device())
     values = Other().to_numpy(Box(view, "__cuda_array_interface__"))
     numpy.testing.assert_array_equal(values, view)
+
+
+class OnDevice(Box):
+    """An array on a device, of a library whose probe knows host arrays alone."""
+
+    __module__ = "numpy"
+    shape, dtype, ctypes = NUMBERS.shape, NUMBERS.dtype, NUMBERS.ctypes
+
+
+@pytest.mark.parametrize(
+    ("name", "device"), [("__array_interface__", "cpu"), ("__cuda_array_interface__", "cuda")]
+)
+def test_a_probe_of_host_arrays_does_not_take_an_array_on_a_device(name, device):
+    found = describe_array(OnDevice(NUMBERS, name), [("builtin", NumPy())])
+    assert found["device"] == device
+    assert (found["side"]["probe"] is None) == (device == "cuda")
+
+
+def test_a_wait_is_for_the_device_of_the_object(monkeypatch):
+    devices = [Device(), Device()]
+    monkeypatch.setattr(generic, "open_gpu", devices.__getitem__)
+    monkeypatch.setattr(generic, "device_ordinal", lambda _address: 1)
+    generic.device_wait(Box(NUMBERS, "__cuda_array_interface__"))
+    assert [device.is_idle for device in devices] == [False, True]
 
 
 class Values:
