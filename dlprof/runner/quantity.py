@@ -106,7 +106,7 @@ def size_text(size_bytes: int, digits: int = 4) -> str:
         if size < 1024 or unit == "TiB":  # noqa: PLR2004 - binary units
             break
         size /= 1024
-    return f"{size:.{max(digits, len(str(int(size))))}g} {unit}"  # no exponent
+    return f"{size:.{max(digits, len(str(round(size))))}g} {unit}"  # no exponent
 
 
 def duration_text(seconds: float) -> str:

@@ -55,21 +55,17 @@ AROUND, WIDEST = 5, 300
 ALLOW = re.compile(
     r"#\s*dlprof:\s*allow\s+((?:copy|wait|device-crossing)(?:,\s*(?:copy|wait|device-crossing))*)"
 )
-METHODS = frozenset(
-    ("copy", "astype", "clone", "contiguous", "float", "double", "half", "int", "long", "bool")
+METHODS = re.compile(
+    # The last three are of data frames.
+    "copy|astype|clone|contiguous|float|double|half|int|long|bool|to_(numpy|jax|torch)"
 )
-FUNCTIONS = frozenset(
-    (
-        *("stack", "cat", "concat", "concatenate", "vstack", "hstack", "column_stack"),
-        *(f"{name}Tensor" for name in ("Float", "Double", "Half", "BFloat16", "Bool", "Byte")),
-        *(f"{name}Tensor" for name in ("Char", "Short", "Int", "Long")),
-    )
+FUNCTIONS = re.compile(
+    "stack|cat|concat|concatenate|vstack|hstack|column_stack|"
+    "(Float|Double|Half|BFloat16|Bool|Byte|Char|Short|Int|Long)Tensor"
 )
 """Methods and functions of modules that copy arrays and that have no row."""
 DTYPE = re.compile(r"dtype|\b(?:b?float|double|half|u?int\d|long|bool|complex|copy)")
 """Found in the arguments of a ``.to()`` that copies on its device."""
-TENSORS = "Tensor()"
-"""Ends the calls of immutable types, which are named wherever the source has them."""
 LEAST_SHARE = 100
 """A line without a row counts if it takes this part of the run."""
 Result = Literal["view", "copy", "read", "mixed", "raised", "unknown"]
@@ -343,9 +339,11 @@ def _copies(statement: ast.stmt, last: int) -> tuple[str, ...]:
         name = node.func.attr
         arguments = map(ast.unparse, (*node.args, *node.keywords))
         is_cast = name == "to" and any(map(DTYPE.search, arguments))
-        if node.lineno <= last and (name in METHODS or is_cast):
+        if node.lineno > last:
+            continue
+        if METHODS.fullmatch(name) or is_cast:
             found[f".{name}()"] = None
-        elif node.lineno <= last and name in FUNCTIONS and isinstance(node.func.value, ast.Name):
+        elif FUNCTIONS.fullmatch(name) and isinstance(node.func.value, ast.Name):
             found[f"{node.func.value.id}.{name}()"] = None
     return tuple(found)
 
@@ -361,11 +359,13 @@ def _with_source(fields: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: File(name) for name in {*(file for file, _ in places), *main}}
     for name, file in found.items():
         for first, _, copies in file.statements.values():
-            if any(call.endswith(TENSORS) for call in copies):
+            if any(call.endswith("Tensor()") for call in copies):  # of immutable types
                 places[name, first] = None
+    conversions = {(row["file"], row["line"], row["conversion"]) for row in fields["rows"]}
     statements = {}
     for file, line in places:
         first, last, copies = found[file].statements.get(line, (line, line, ()))
+        copies = tuple(call for call in copies if (file, line, f"x{call}") not in conversions)
         took_ns = sum(times_ns.get((file, number), 0) for number in range(first, last + 1))
         statements[file, line] = first, took_ns, copies
     uncounted = {

@@ -393,7 +393,7 @@ class Calls(dict[type, "Kind | None"]):
         """Return view or copy, by addresses and devices; None if nothing was converted."""
         if result_kind is None and self.target.reads:
             row.consumer = "python"
-            return READS, 0
+            return None if kind.device(source) == "meta" else (READS, 0)
         if result_kind is None:
             return None if self.target.is_move else (UNKNOWN, 0)
         row.consumer = result_kind.framework

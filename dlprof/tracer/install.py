@@ -63,6 +63,8 @@ class Installed:
         self._warnings = Warnings()
         if THREADS in sys.modules:
             self._carry_lines()
+        if COMPILER in sys.modules:
+            self._compiler_imported()
         for root in list(self._waiting):
             if root in sys.modules:
                 self._imported(root)
@@ -118,10 +120,12 @@ class Installed:
         for module, name in TABLES:
             with suppress(KeyError, AttributeError):  # versions have other tables
                 attrgetter(name)(sys.modules[f"{COMPILER}.{module}"])()
-        rules = vars(sys.modules.get(f"{COMPILER}.trace_rules", object))
-        for found in list(rules.values()):
+        rules: Any = sys.modules.get(f"{COMPILER}.trace_rules", object)
+        for found in list(vars(rules).values()):
             if type(found).__name__ == "FunctionIdSet":
                 found()
+        with suppress(AttributeError):  # it would compile the wrappers, and warn
+            rules.add("dlprof")
         for owner, name, _, value in self._replaced:
             setattr(owner, name, value)
 
@@ -154,7 +158,8 @@ class Installed:
         for target in list(self._waiting[root]):
             owner = resolved(target.owner)
             original = None if owner is None else getattr(owner, target.name, None)
-            if original is None or isinstance(original, type) or not callable(original):
+            is_object = original is getattr(object, target.name, None)
+            if is_object or isinstance(original, type) or not callable(original):
                 continue
             self._waiting[root].remove(target)
             if self._place(owner, target, original):

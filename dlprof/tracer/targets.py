@@ -24,10 +24,11 @@ READS = {
     "__float__": "float(x)",
     "__int__": "int(x)",
     "__bool__": "bool(x)",
+    "__format__": "format(x)",
+    "__str__": "str(x)",
+    "__repr__": "repr(x)",
 }
 """Methods that read an array's values into Python's own objects, and wait for them."""
-
-
 EITHER = "gives", "takes", "takes_buffers", "uploads"
 """Abilities of a function that any of the conversions by it has."""
 
@@ -93,7 +94,6 @@ NO_PROBE = (
 )
 """Functions that convert and that no measurement needs."""
 
-
 UNSEEN = {
     "torch": (
         *("torch.FloatTensor(a)", "torch.stack([x, x])", "x.clone()", "x.contiguous()"),
@@ -104,8 +104,8 @@ UNSEEN = {
     "onnxruntime": ("session.run(…)",),
 }
 """Forms that convert or copy and have no row, by the framework in which they occur."""
-ALWAYS_UNSEEN = ("a.copy()", "a.astype(t)")
-"""Copies of NumPy's own, which occur with any framework."""
+ALWAYS_UNSEEN = ("a.copy()", "a.astype(t)", "frame.values")
+"""Copies of NumPy and pandas, which occur with any framework."""
 
 
 def declared() -> list[Target]:
@@ -116,18 +116,13 @@ def declared() -> list[Target]:
         for target in (*_export_targets(probe, frameworks), *_import_targets(probe, frameworks)):
             key = target.owner, target.name
             found[key] = _merged(found[key], target) if key in found else target
-    return [*found.values(), *_read_targets(), *NO_PROBE]
-
-
-def _read_targets() -> Iterator[Target]:
-    """Yield the reads of each framework. NumPy's arrays are in the memory of the program."""
-    for probe in ALL:
-        owner = array_type_name(probe)
-        if owner and probe.name != "numpy":
-            for name, text in READS.items():
-                yield Target(
-                    *(probe.name, owner, name, text), is_method=True, gives=True, reads=True
-                )
+    reads = [
+        Target(probe.name, owner, name, text, is_method=True, gives=True, reads=True)
+        for probe in ALL
+        if probe.name != "numpy" and (owner := array_type_name(probe))  # NumPy's never wait
+        for name, text in READS.items()
+    ]
+    return [*found.values(), *reads, *NO_PROBE]
 
 
 def _merged(target: Target, other: Target) -> Target:

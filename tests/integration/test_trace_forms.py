@@ -153,6 +153,28 @@ def test_a_cast_may_copy_and_a_move_is_none():
     assert named == {1: [".float()"], 2: [".contiguous()"], 3: [".to()"], 4: [".to()"]}
 
 
+def test_a_data_frame_gives_an_array_without_a_row_and_a_series_with_one():
+    pytest.importorskip("torch")
+    polars = pytest.importorskip("polars")
+    lines = [f"torch.tensor({name}.to_numpy())\n" for name in ("frame", "column")]
+    linecache.cache["frame.py"] = 1, None, lines, "frame.py"
+    frame = polars.DataFrame({"b": [1.0, 2.0]})
+    names = names_of("torch") | {"frame": frame, "column": frame["b"]}
+    with dlprof.trace() as found:
+        exec(compile("".join(lines), "frame.py", "exec"), names)
+    assert [entry[1:2] + entry[3:] for entry in found.trace.uncounted] == [(1, [".to_numpy()"])]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_compiled_function_that_prints_warns_of_nothing_and_meta_is_not_read():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch._dynamo")
+    with dlprof.trace() as found:
+        torch.compile(lambda x: print(x * 2), backend="eager")(torch.ones(3))
+        print(torch.ones(3, device="meta"))
+    assert [(row.conversion, row.calls) for row in found.rows] == [("repr(x)", 1)]
+
+
 LOOP = """\
 import time, torch
 rows = [torch.ones(100_000)] * 9

@@ -12,6 +12,7 @@ from dlprof.runner.quantity import (
     UNITS,
     brief_text,
     plain_time,
+    size_text,
     time_text,
     with_interval,
 )
@@ -79,3 +80,7 @@ def processes(*medians_ns):
 )  # fmt: skip
 def test_a_time_is_shown_as_far_as_its_processes_agree(measure, text, brief):
     assert (time_text(measure), brief_text(measure)) == (text, brief)
+
+
+def test_a_size_that_rounds_up_to_another_digit_has_no_exponent():
+    assert size_text(102_000, 2) == "99.6 KiB"
