@@ -100,7 +100,7 @@ UNSEEN = {
         *("x.double()", "x.to(torch.float64)"),
     ),
     "jax": ("jnp.add(a, 1)", "a + x", "numpy.add(x, 1)"),
-    "tensorflow": ("tf.add(a, 1)", "a + x", "tf.function(f)(a)"),
+    "tensorflow": ("tf.add(a, 1)", "a + x", "tf.function(f)(a)", "next(ds.as_numpy_iterator())"),
     "onnxruntime": ("session.run(…)",),
 }
 """Forms that convert or copy and have no row, by the framework in which they occur."""

@@ -32,6 +32,8 @@ def names_of(framework):
     found = {framework: module, "tf": module, "numpy": numpy, "a": numpy.ones(3, "float32")}
     if framework == "jax":
         found["jnp"] = importlib.import_module("jax.numpy")
+    if framework == "tensorflow":
+        found["ds"] = module.data.Dataset.from_tensors(found["a"])
     return {**found, "f": lambda value: value * 2, "x": eval(ARRAYS[framework], found)}
 
 
