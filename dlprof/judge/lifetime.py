@@ -17,6 +17,7 @@ from dlprof.protocol.messages import SAME
 from dlprof.runner.evidence import LeftBehind, Lifetime
 from dlprof.runner.quantity import size_text
 from dlprof.runner.session import FindingRecord, Result
+from dlprof.text.source import plain
 
 BYTES = "bytes_per_conversion"
 OBJECTS = "objects_per_conversion"
@@ -211,7 +212,7 @@ def changes(event, held):
     <convert of y>
     before = <kept_values>
     if held is None:
-        del <dropped>
+        <release>
     else:
         held.append(<dropped>)
     gc.collect()
@@ -255,6 +256,7 @@ def show_dangling(subject: Subject) -> Effect:
         create=subject.recreate(evidence),
         hold=hold if dropped == "y" else "",
         restore="x = source" if is_source else "",
+        release=plain(evidence.release) if evidence.release else f"del {dropped}",
         later=f"{LATER_S:g}",
         kept=kept,
         dropped=dropped,
@@ -293,7 +295,8 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         verb, does = ("does", "do"), f"not keep {source} alive"
         if evidence.is_source_lost or evidence.is_other_lost:
             lost = source if evidence.is_source_lost else "another result of its source"
-            verb, does = ("destroys", "destroy"), f"{lost} when its result is dropped"
+            by = f" by {evidence.released_by}" if evidence.released_by else ""
+            verb, does = ("destroys", "destroy"), f"{lost} when its result is dropped{by}"
             advice = "Keep the result as long as the source."
         else:
             how = f"{how} after {source} was dropped"
@@ -311,7 +314,7 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
 
 def _loss(case: CaseView) -> tuple[object, ...]:
     evidence = _evidence(case.result)
-    return evidence.is_source_lost, evidence.is_other_lost
+    return evidence.is_source_lost, evidence.is_other_lost, evidence.released_by
 
 
 def _evidence(result: Result) -> Lifetime:

@@ -474,6 +474,10 @@ class Probe:
         """Return an operation on several arrays, closer to a real loop than :meth:`use`."""
         return None
 
+    def releases(self, dtype: str) -> Mapping[str, str]:
+        """Return ways of the framework's own to release an array ``y``: words, and source text."""
+        return {}
+
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         """Return source text for a script without dlprof that inspects an array ``{x}``.
 

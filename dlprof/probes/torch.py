@@ -164,6 +164,14 @@ class Torch(Probe):
         if array.device.type == "cuda":
             torch.cuda.current_stream(array.device).synchronize()
 
+    def releases(self, dtype: str) -> Mapping[str, str]:
+        graph = (
+            "weight = torch.ones((), requires_grad=True)\nloss = (y * weight).sum()\n"
+            "del y\nloss.backward()\ndel loss, weight"
+        )
+        ways = {"y.set_()": "y.set_()"}
+        return {**ways, "a backward pass": graph} if dtype.startswith("float") else ways
+
     def use(self, device: str) -> str:
         return "torch.add({x}, 1)"
 

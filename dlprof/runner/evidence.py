@@ -347,6 +347,10 @@ class Lifetime(LeftBehind):
     """The source after its result was dropped: ``same``, ``changed``, or the error of a read."""
     other_after_drop: Maybe[str] = None
     """The same of another result of the source."""
+    released_by: Maybe[str] = None
+    """Words for the way in which the result was released, if not by ``del``."""
+    release: Maybe[str] = None
+    """The source text of that way, for a result ``y``."""
     reused: Maybe[Flag] = None
     """Whether its memory was given out again while another stream read the dropped result."""
 

@@ -12,6 +12,7 @@ from dlprof.ticket.reproducer import reproducer
 FAULTS = {
     "take_along": ("DLP011", "lifetime", "source_after_drop"),
     "share_copy": ("DLP011", "lifetime", "other_after_drop"),
+    "release_there": ("DLP011", "lifetime", "released_by"),
     "main_thread_only": ("DLP008", "values", "in_thread"),
     "four_buffers": ("DLP008", "values", "earlier_result"),
     "keep_each": ("DLP010", "lifetime", "per_source"),

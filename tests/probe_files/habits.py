@@ -68,6 +68,18 @@ def share_copy(source):
     return result
 
 
+def release_there(source):
+    """A view that overwrites the memory of its source when another thread frees it."""
+
+    def release():
+        if threading.current_thread() is not threading.main_thread():
+            source.fill(3)
+
+    result = source.view()
+    weakref.finalize(result, release)
+    return result
+
+
 def main_thread_only(source):
     """A copy that has no values when another thread makes it."""
     is_main = threading.current_thread() is threading.main_thread()
@@ -137,7 +149,7 @@ def finish(_):
         pending.pop().join()
 
 
-VIEWS = ("view", "defer", "take_along")
+VIEWS = ("view", "defer", "take_along", "release_there")
 COPIES = (
     "copy",
     "mask_later",

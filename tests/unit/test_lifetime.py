@@ -3,6 +3,7 @@
 import gc
 import itertools
 import math
+import threading
 import weakref
 from collections import defaultdict
 from dataclasses import replace
@@ -13,6 +14,7 @@ from builders import Silent, make_subject
 
 from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
+from dlprof.probes.torch import Torch
 from dlprof.worker import growth
 from dlprof.worker.instruments import lifetime
 from dlprof.worker.instruments.lifetime import SIZE_BYTES
@@ -83,6 +85,7 @@ def test_views_and_copies_that_own_their_memory_are_safe(code):
     found = measured(code)
     assert (found["verdict"], found["evidence"]["changed_after_drop"]) == ("safe", False)
     assert found["evidence"]["source_after_drop"] == "same"
+    assert "released_by" not in found["evidence"]
 
 
 def without_owner(array):
@@ -138,6 +141,42 @@ def test_a_result_that_is_spoiled_when_another_of_its_source_goes_is_lost():
     found = measured("take({x})", take=take)
     states = found["evidence"]["source_after_drop"], found["evidence"]["other_after_drop"]
     assert (found["verdict"], *states) == ("dangling", "same", "changed")
+
+
+def test_a_source_that_is_lost_when_another_thread_drops_its_result_is_lost():
+    main = threading.get_ident()
+
+    def release(array):
+        if threading.get_ident() != main:
+            array.fill(3)
+
+    def take(array):
+        result = array.view()
+        weakref.finalize(result, release, array)
+        return result
+
+    found = measured("take({x})", take=take)
+    assert (found["verdict"], found["evidence"]["released_by"]) == ("dangling", "another thread")
+
+
+@pytest.mark.parametrize("released_by", ["y.set_()", "a backward pass"])
+def test_a_source_that_is_lost_when_its_consumer_releases_the_result_is_lost(released_by):
+    import torch
+
+    class Spoiled(Torch):
+        def releases(self, dtype):
+            text = super().releases(dtype)[released_by]
+            return {released_by: f"{text}\nspoil()"}
+
+    made = []
+
+    def take(array):
+        made.append(array)
+        return torch.from_numpy(array)
+
+    names = {"consumer": Spoiled(), "take": take, "torch": torch, "spoil": lambda: made[-1].fill(3)}
+    found = measured("take({x})", **names)
+    assert (found["verdict"], found["evidence"]["released_by"]) == ("dangling", released_by)
 
 
 def test_a_brief_look_drops_and_repeats_nothing():

@@ -2,8 +2,8 @@
 
 The source and every intermediate are dropped while the result lives, and their memory is used
 again. Proof of a dangling result: its values changed, reading it raised an exception, or the
-process died of it. The other way round, one of two results is dropped: the other and their source
-must keep their values.
+process died of it. The other way round, one of two results is dropped, by ``del``, in another
+thread, and by the consumer's own hand: the other and their source must keep their values.
 
 Then the conversion is repeated and its results dropped (:mod:`dlprof.worker.growth`), with one
 source and with a new one for each call: a framework may keep something of each array.
@@ -21,6 +21,7 @@ import gc
 import timeit
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dlprof.device.cuda import Gpu
@@ -45,7 +46,7 @@ from dlprof.worker.growth import (
 from dlprof.worker.queued_work import OWN_STREAMS, moved_sides
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.simulated import NOT_COMPUTED, computed
-from dlprof.worker.source_text import compile_call
+from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import Subject
 
 BRIEF_S = 0.02
@@ -68,6 +69,15 @@ CONTROLS = 3
 CHANGED = "changed"
 CHANGES_ANYWAY = "the result changes while its source is kept, too: it may not be finished"
 TOO_LITTLE = "more stays behind than in frameworks that keep nothing, and less than proves a leak"
+IN_THREAD = {
+    "another thread": """\
+import threading
+held = [y]
+del y
+thread = threading.Thread(target=held.clear)
+thread.start()
+thread.join()"""
+}
 SPIN_NS, LIMIT_NS = 50_000_000, 2_000_000_000
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
@@ -88,8 +98,8 @@ def measure(
     evidence: dict[str, Any] = unknown
     reason, reads = NO_ARRAY, gpu.uncomputed_reads() if gpu else 0
     if subject.import_.returns_array and subject.spec.elements:
-        for candidate in [trial] if is_brief else _trials(subject, trial):
-            evidence = _drops(candidate, gpu, reply)
+        for candidate, way in [(trial, {})] if is_brief else _ways(subject, trial):
+            evidence = _drops(candidate, gpu, reply, way)
             if evidence.get("verdict"):
                 break
         if gpu and gpu.uncomputed_reads() > reads:
@@ -102,15 +112,20 @@ def measure(
     return verdict("safe", evidence) if is_known else verdict("unknown", evidence, reason)
 
 
-def _trials(subject: Subject, trial: Subject) -> Iterator[Subject]:
-    """Yield the arrays to drop: ``trial``, and those of other sizes."""
-    yield trial
+def _ways(subject: Subject, trial: Subject) -> Iterator[tuple[Subject, dict[str, str]]]:
+    """Yield the arrays to drop, and ways to release the result of ``trial``."""
+    yield trial, {}
     if subject.is_one_array or subject.spec.device != "cpu":
         return
-    yield subject.of_bytes(SMALL_BYTES)
-    yield subject.of_bytes(LARGE_BYTES)
+    yield subject.of_bytes(SMALL_BYTES), {}
+    yield subject.of_bytes(LARGE_BYTES), {}
     if subject.spec.size_bytes <= LARGEST_BYTES:
-        yield subject
+        yield subject, {}
+    ways = dict(IN_THREAD)
+    if subject.producer.module != subject.consumer.module:  # else y may be x itself
+        ways.update(subject.consumer.releases(subject.spec.dtype))
+    for name, text in ways.items():
+        yield trial, {"released_by": name, "release": text}
 
 
 def _repetition(
@@ -185,10 +200,10 @@ def _is_reused(subject: Subject, gpu: Gpu) -> bool | None:
     return None if is_late else False
 
 
-def _drops(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
+def _drops(subject: Subject, gpu: Gpu | None, reply: Reply, way: dict[str, str]) -> dict[str, Any]:
     """Return evidence of a result without its source, and of a source without its result.
 
-    Return a verdict if either is damaged.
+    Return a verdict if either is damaged. A ``way`` releases results only: its words and text.
     """
     # It is made first: made later, it might take the memory of the other source and keep it.
     source = subject.make_another()
@@ -197,12 +212,15 @@ def _drops(subject: Subject, gpu: Gpu | None, reply: Reply) -> dict[str, Any]:
     for result in results:
         _finish(subject, gpu, result)
     del convert, result
-    evidence = _without_source(subject, gpu, reply)
+    evidence: dict[str, Any] = {"changed_after_drop": False}
+    if not way:
+        evidence = _without_source(subject, gpu, reply)
     if evidence["changed_after_drop"] is not False:
         return _accused(subject, gpu, reply, evidence)
+    evidence |= way
     reply.part("after_drop", evidence | subject.array_evidence())
     if _without_result(subject, gpu, reply, source, results, evidence):
-        return evidence
+        return {name: value for name, value in evidence.items() if name not in way}
     # Its memory may be free already, and must not be freed once more.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
     return _accused(subject, gpu, reply, evidence)
@@ -242,7 +260,9 @@ def _without_result(
     source_values, other_values = read_source(), read_other()
     while results:
         reply.stage("lifetime release")
-        del results[0]
+        names = {**subject.namespace, "y": results.pop(0)}
+        attempt(partial(execute, evidence.get("release", "del y"), names, "release"))
+        names.clear()
         gc.collect()
         subject.producer.give_back(subject.spec.device)
         blocks = _churn(subject, gpu, None)
