@@ -268,7 +268,7 @@ def _symptom(case: CaseView) -> str:
     kinds = [str(kind) for kind in worst if kind in case.changed.kinds]
     if kinds or not case.is_wrong:  # also a shape that the user's own statement makes
         return (*kinds, "")[0]
-    # A statement's own cast was done before the values were compared.
+    # A statement that makes another dtype is compared by value.
     is_narrow = "dtype" in case.changed.kinds and not case.result.case.is_statement
     return "" if is_narrow else "values"
 

@@ -67,6 +67,17 @@ def test_a_cast_that_rounds_twice_gives_no_wrong_values():
     assert found["evidence"]["changed"] == {"dtype": ["float64", "float16"]}
 
 
+def test_integers_that_a_smaller_dtype_cannot_hold_are_wrong_values():
+    class Large(Own):
+        def create(self, spec):
+            return "x = numpy.array([1, 2**32, 2**33])"
+
+    spec = ArraySpec((3,), "int64")
+    found = measured("torch.tensor({x}, dtype=torch.int32)", spec, Large(), Torch())
+    changed = found["evidence"]["changed"]
+    assert changed == {"dtype": ["int64", "int32"], "values": {"different": 2, "of": 3}}
+
+
 def test_a_statement_that_reads_the_bytes_as_another_dtype_gives_wrong_values():
     found = measured("numpy.resize({x}, (4, 4)).view('c8')", producer=Own())
     assert found["verdict"] != "ok"

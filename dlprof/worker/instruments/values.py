@@ -192,7 +192,9 @@ def _difference(
     if is_cast:
         if (before.dtype.kind in "fc") != (after.dtype.kind in "fc"):
             return {}  # integers may be scaled, and some floats are no integers
-        before, dtypes = before.astype(after.dtype), (after.dtype.name,) * 2
+        if after.dtype.kind in "fc":
+            before = before.astype(after.dtype)
+        dtypes = before.dtype.name, after.dtype.name
     if before.size != after.size:
         raise ValueError(f"{after.size} values of the result were read back")
     differ = unequal(before, after, dtypes)
