@@ -60,7 +60,11 @@ WAY_BACK = {
     "device-sync": "waits for the whole device",
 }
 """The order of a view in the other direction."""
-LACKS = {"values": "values are not known to be right", "ordering": "order is not known"}
+LACKS = {
+    "values": "values are not known to be right",
+    "lifetime": "lifetime and leaks are not known",
+    "ordering": "order is not known",
+}
 END_WITH_ARRAY = "End the statement with the array that it fills, such as (f(x), y)[1]."
 TONES: dict[str, Tone] = {"met": "better", "not met": "bad"}
 
@@ -280,14 +284,14 @@ def _sentence(path: JudgedPath) -> Answer:
 
 
 def _lacks(path: JudgedPath) -> Iterator[str]:
-    """Yield a sentence for values, and for order on a device, that are not known."""
+    """Yield a sentence for values, lifetime, and order on a device, that are not known."""
     result = path.case.result
     for name, lack in LACKS.items():
         found = getattr(result, name)
         reasons = [note.reason for note in result.notes if note.instrument == name]
         if found is not None and found.verdict == "unknown":
             reasons.append(found.evidence.reason)
-        if reasons and (name == "values" or result.case.device == "cuda"):
+        if reasons and (name != "ordering" or result.case.device == "cuda"):
             yield f"Its {lack}: {first_line(reasons[0]).rstrip('.')}."
 
 

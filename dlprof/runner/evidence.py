@@ -140,9 +140,14 @@ class Verdict(Record, Generic[E]):
         return next((evidence for verdict, evidence in self.looks if verdict == word), None)
 
     def how_often(self, word: str) -> str:
-        """Return ``Seen in 1 of 3 processes.``; empty if processes agree."""
-        words = [verdict for verdict, _ in self.looks]
-        if self.verdict != VARIES or word not in words:
+        """Return ``Seen in 1 of 3 processes.``; empty if all that could see it did."""
+        words = [
+            verdict
+            for verdict, evidence in self.looks
+            # A brief look repeats nothing, and sees no leak.
+            if word != "retained" or not isinstance(evidence, Lifetime) or evidence.conversions
+        ]
+        if words.count(word) in (0, len(words)):
             return ""
         return f"Seen in {words.count(word)} of {len(words)} processes."
 

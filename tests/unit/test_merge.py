@@ -90,6 +90,14 @@ def test_a_brief_look_at_a_lifetime_does_not_excuse_what_only_the_whole_one_sees
     assert lifetimes("retained", "safe", "safe").verdict == "retained"
 
 
+def test_only_processes_that_repeated_the_conversion_are_asked_about_leaks():
+    found = lifetimes("retained", "unknown", "unknown")
+    looks = [("retained", {"conversions": 200}), ("unknown", {}), ("unknown", {})]
+    processes = [{"verdict": word, "evidence": evidence} for word, evidence in looks]
+    found = type(found).model_validate({"verdict": "varies", "processes": processes})
+    assert found.how_often("retained") == ""
+
+
 def test_copies_on_several_devices_do_not_agree():
     def copy_on(device):
         return {**COPY, "evidence": {"result_device": device}}

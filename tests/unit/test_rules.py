@@ -131,7 +131,7 @@ SEEN_BY_ONE = [
         {"values": [verdict("ok"), verdict("wrong", changed={"dtype": ["int64", "int32"]})]},
     ),
     ("DLP008", {"values": [verdict("ok"), verdict("wrong", changed={"shape": [[2], [1]]})]}),
-    ("DLP010", {"lifetime": [verdict("safe"), LEAKED]}),
+    ("DLP010", {"lifetime": [verdict("safe", conversions=200), LEAKED]}),
     ("DLP010", {"refusal": [verdict("clean"), LEAKED_BY_REFUSAL], "status": "unsupported"}),
     ("DLP011", {"lifetime": [verdict("safe"), verdict("dangling", changed_after_drop=True)]}),
     ("DLP025", {"settings": [verdict("kept"), SETS]}),

@@ -198,6 +198,10 @@ def test_a_path_that_crashes_for_other_arrays_is_marked_at_its_name():
             view("f(x)", case={"device": "cuda"}, ordering=verdict("unknown", reason="no load")),
             "f(x) is a view: 2.0 µs, nothing copied. Its order is not known: no load.",
         ),
+        (
+            copy("f(x)", lifetime=verdict("unknown", reason="too large")),
+            "f(x) is a copy: 1.0 ms, 64 B copied. Its lifetime and leaks are not known: too large.",
+        ),
         (refused(), "no(x) is refused: TypeError: no."),
         (
             view("f(x)", ownership=verdict("unknown", reason="no write could be tried")),
@@ -211,6 +215,7 @@ def test_a_path_that_crashes_for_other_arrays_is_marked_at_its_name():
         "kept",
         "not compared",
         "no order",
+        "no lifetime",
         "refused",
         "unknown",
     ],

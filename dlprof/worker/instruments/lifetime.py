@@ -93,7 +93,7 @@ def measure(
             return None
     size = trial.spec.size_bytes
     if size > LARGEST_BYTES:
-        raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
+        raise Unsupported(f"an array of more than {LARGEST_BYTES >> 20} MiB is too large to repeat")
     unknown = {"changed_after_drop": None, "source_after_drop": None}
     evidence: dict[str, Any] = unknown
     reason, reads = NO_ARRAY, gpu.uncomputed_reads() if gpu else 0
