@@ -62,6 +62,12 @@ def share_text(share: Share | None) -> str:
 
 def loop_sections(arrays: Sequence[Array]) -> Iterator[Section]:
     """Yield one for each array and operation that was looped."""
+    ordered = {  # only the first shape of a path is diagnosed
+        (path.case.pair, path.code): path
+        for array in arrays
+        for path in array.paths
+        if path.case.result.ordering is not None
+    }
     for array in arrays:
         groups: dict[str, list[Looped]] = defaultdict(list)
         for path in array.paths:
@@ -70,12 +76,17 @@ def loop_sections(arrays: Sequence[Array]) -> Iterator[Section]:
                 groups[loop.use or ""].append((path, loop))
         for use, looped in groups.items():
             subject = f"{array.pair_text}, {array.text}" if len(arrays) > 1 else array.pair_text
-            yield _loop_section(f"In a loop{f' with {use}' if use else ''}: {subject}", looped)
+            heading = f"In a loop{f' with {use}' if use else ''}: {subject}"
+            if looped[0][0].case.result.untimed:
+                known = [
+                    (ordered.get((path.case.pair, path.code), path), loop) for path, loop in looped
+                ]
+                yield _untimed_loops(heading, known)
+            else:
+                yield _loop_section(heading, looped)
 
 
 def _loop_section(heading: str, looped: Sequence[Looped]) -> Section:
-    if looped[0][0].case.result.untimed:
-        return _untimed_loops(heading, looped)
     timed = [entry for entry in looped if entry[1].in_loop or entry[1].hoisted]
     timed.sort(key=lambda entry: min(_median_ns(entry[1].in_loop), _median_ns(entry[1].hoisted)))
     rows = tuple(_loop_row(*entry) for entry in timed)

@@ -152,3 +152,14 @@ def test_a_scenario_has_its_expectations_on_the_first_screen():
     first = [one.heading for one in found.sections if one.is_first]
     assert first[0] == "Expectations"
     assert texts(found.sections[0]) == [["view", "not met", "a copy"]]
+
+
+def test_a_loop_over_another_shape_has_the_order_that_the_first_shape_showed():
+    first = untimed_loop("view(x)", 250 * US, "host-sync")
+    other = untimed_loop("view(x)", 250 * US, "host-sync")
+    case = other.case.model_copy(update={"shape": (64, 64)})
+    other = other.model_copy(update={"case": case, "ordering": None})
+    sections = session_document(make_session(first, other)).sections
+    loops = [found for found in sections if found.heading.startswith("In a loop")]
+    views = [row[1:3] for found in loops for row in texts(found) if row[3] == "view(x)"]
+    assert views == 2 * [["-", "waits for the queue"]]
