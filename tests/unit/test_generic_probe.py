@@ -64,6 +64,10 @@ def test_an_array_protocol_identifies_the_array_and_waits_for_it(box, wait):
 def test_the_cuda_array_interface_gives_the_device():
     assert metadata(ON_DEVICE).device == "cuda"
     assert wait_text(ON_DEVICE) == "_device_wait({x})"
+
+
+def test_values_on_a_device_need_a_driver(monkeypatch):
+    monkeypatch.setattr(generic, "open_gpu", lambda ordinal: None)
     with pytest.raises(Unsupported):
         Other().to_numpy(ON_DEVICE)
 
