@@ -45,7 +45,7 @@ NEAR = 1.1
 """Times within this ratio are one time to a reader."""
 MOST_TICKS = 6
 FEWEST_SHARED = 4
-"""From so many paths on, a table says a rule of all of them once, above its rows."""
+"""A table with this many paths or more says a rule of all of them once, above its rows."""
 PATH_COLUMNS = (Column("time", right=True), *map(Column, ("result", "path", "problem")))
 
 CONDITION = re.compile(r" \([^()]*\)$")

@@ -128,7 +128,7 @@ class Row:
         return self.arrays.setdefault(key, [0, 0, 0, 0, 0, size_bytes, 0])
 
     def overlap(self, began_s: float, ended_s: float) -> None:
-        """Note a call beside those of other threads. Calls come in the order of their ends."""
+        """Note a call that may overlap other threads. Calls come in the order of their ends."""
         blocks = self.blocks
         while blocks and blocks[-1][1] > began_s:
             since, until = blocks.pop()
