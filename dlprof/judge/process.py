@@ -456,7 +456,7 @@ def warns(cases: Cases) -> Iterator[FindingRecord]:
             group,
             ("warns", "warn"),
             f"with a {kind}{contradiction}",
-            first_words(message, MOST_WORDS).rstrip("."),
+            f'"{first_words(message, MOST_WORDS).rstrip(".")}"',
             advice=replacements(cases, group, "does not warn", _replaces_quietly(group[0])),
             severity="warning" if is_false else "info",
         )

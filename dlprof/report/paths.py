@@ -388,7 +388,7 @@ def _scale(paths: Sequence[JudgedPath]) -> tuple[Scale, list[float]]:
         return 2 + 94 * math.log(ns / low) / math.log(high / low)
 
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1,) if high > 100 * low else (1, 2, 5)
+    steps = (1,) if high > 100 * low else (1, 3) if high > 10 * low else (1, 2, 5)
     ticks = [step * 10.0**decade for decade in decades for step in steps]
     ticks = [time for time in ticks if low <= time <= high]
     return place, ticks[:: max(math.ceil(len(ticks) / MOST_TICKS), 1)]
