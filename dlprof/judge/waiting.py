@@ -79,14 +79,6 @@ with other:
     <wait of q>
 left = perf_counter() - begin
 """
-BEHIND_OTHER_QUEUE = """
-duration_ns = int(queue * 1e9)
-<unrelated>
-begin = perf_counter()
-behind = seconds(x)
-z.wait()
-left = perf_counter() - begin
-"""
 
 
 def show_host_sync(subject: Subject) -> Effect:
@@ -95,9 +87,7 @@ def show_host_sync(subject: Subject) -> Effect:
 
 
 def show_device_sync(subject: Subject) -> Effect:
-    text = subject.recipe.queue.get("unrelated")
-    behind = BEHIND_OTHER_STREAM if text is None else BEHIND_OTHER_QUEUE
-    behind = subject.filled(behind, unrelated=plain(text or ""))
+    behind = subject.filled(BEHIND_OTHER_STREAM)
     body = _queue(subject, behind, subject.filled(WAITED, array="x"))
     return Effect("waits for work that has nothing to do with x", body, subject)
 

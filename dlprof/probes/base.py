@@ -503,14 +503,6 @@ class Probe:
         """
         return None
 
-    def enqueue_unrelated(self, spec: ArraySpec) -> str | None:
-        """Return source text that queues work of ``duration_ns`` on which no array depends.
-
-        It leaves an object with a ``wait()`` in the name ``z``. None if there is no other queue,
-        or if a stream of the device serves.
-        """
-        return None
-
     def current_stream(self, device: str) -> int | None:
         """Return the handle of the stream that the framework uses now; None if it does not say."""
         return None

@@ -217,7 +217,7 @@ class Recipe(Model):
     ``create`` makes the array ``x``, by layout: that of the case, and for a contiguous one those
     that fix its alignment. ``source`` and ``result`` hold the idioms of producer and consumer on
     an array ``{x}`` (see ``dlprof.probes.base.Probe.idioms``), with ``wait`` and ``use``.
-    ``queue`` holds ``setup``, ``enqueue`` and ``unrelated`` of a producer that queues work.
+    ``queue`` holds ``setup`` and ``enqueue`` of a producer that queues work.
     """
 
     modules: list[str] = []

@@ -100,11 +100,6 @@ def array(values: Any) -> Array:
     return result
 
 
-def unrelated_work(duration_ns: int) -> Array:
-    """Queue work on which no array depends, and return an array to wait for."""
-    return Array(numpy.zeros(1), other_queue.submit(time.sleep, duration_ns / 1e9))
-
-
 def _queued(queue: ThreadPoolExecutor, source: Array, delay_ns: int) -> Array:
     """Return a copy that a queue makes after a while; it holds both arrays until then."""
     result = copied(numpy.zeros(source.shape, source.dtype)).data
@@ -157,13 +152,6 @@ def copy_twice(source: Array) -> Array:
 def sync(source: Array) -> Array:
     """Fault: a view that makes the host wait for the queue without need."""
     default_queue.submit(int).result()
-    return view(source)
-
-
-def device_sync(source: Array) -> Array:
-    """Fault: makes the host wait for every queue."""
-    default_queue.submit(int).result()
-    other_queue.submit(int).result()
     return view(source)
 
 

@@ -81,7 +81,6 @@ _ANYWHERE = (
     Plant("both", ("copy", "view"), promise="copy"),
     Plant("view-in-loop", ("view",), placements=LOOPS),
     Plant("sync", ("sync", "view"), "DLP001"),
-    Plant("device-sync", ("device_sync", "view"), "DLP002"),
     Plant("race", ("race",), "DLP003"),
     Plant("race-and-wait", ("race_and_wait",), "DLP003", promise="copy"),
     Plant("leak", ("leak",), "DLP010"),
@@ -154,6 +153,7 @@ DEVICE_PLANTS = tuple(
     replace(plant, device="cuda")
     for plant in _sorted(
         *_ANYWHERE,
+        Plant("device-sync", ("device_sync", "view"), "DLP002"),
         Plant("queued-copy", ("copy",), promise="copy"),
         Plant("default-stream", ("race",), stream="default"),
         Plant("private-stream", ("view",), stream="private"),
@@ -245,9 +245,6 @@ class OnHost(Synthetic):
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         return {**super().idioms(device, dtype), "masked": "{x}.masked"}
-
-    def enqueue_unrelated(self, spec: ArraySpec) -> str | None:
-        return "z = host.unrelated_work(duration_ns)"
 
 
 class OnDevice(Synthetic):

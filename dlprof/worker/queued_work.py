@@ -181,7 +181,7 @@ class QueuedWork:
     hold: Callable[[], None] | None = None
     """Holds up the work that is queued next, on a simulated device."""
     unrelated: tuple[OtherWork, ...]
-    """Each queues work of some ns that no array depends on, and returns a wait for it."""
+    """Each queues work of some ns on another stream of the device, and returns a wait for it."""
 
     def __init__(
         self, subject: Subject, text: str, gpu: Gpu | None, sides: tuple[StreamSide, StreamSide]
@@ -286,25 +286,14 @@ class QueuedWork:
         return (lambda _result: None) if subject.result_device == "cpu" else None
 
     def _unrelated(self) -> tuple[OtherWork, ...]:
-        gpu, namespace, subject = self.gpu, self._namespace, self._subject
-        if gpu is not None:
-            sides = zip((self._producer, self._consumer), self._streams, strict=True)
-            busy = [stream for side, stream in sides if side.gpu is gpu]
-            count = SEVERAL if None in busy else 1
-            streams = [parallel_stream(gpu, f"unrelated work {i}", *busy) for i in range(count)]
-            return tuple(partial(_queue_unrelated, gpu, stream) for stream in streams)
-        text = subject.producer.enqueue_unrelated(subject.spec)
-        if text is None:
+        gpu = self.gpu
+        if gpu is None:
             return ()
-        run = statements(text, namespace, "enqueue unrelated")
-
-        def queue(duration_ns: int) -> Callable[[], None]:
-            namespace["duration_ns"] = duration_ns
-            run()
-            finish: Callable[[], None] = namespace.pop("z").wait
-            return finish
-
-        return (queue,)
+        sides = zip((self._producer, self._consumer), self._streams, strict=True)
+        busy = [stream for side, stream in sides if side.gpu is gpu]
+        count = SEVERAL if None in busy else 1
+        streams = [parallel_stream(gpu, f"unrelated work {i}", *busy) for i in range(count)]
+        return tuple(partial(_queue_unrelated, gpu, stream) for stream in streams)
 
 
 def _queue_unrelated(gpu: Gpu, stream: int | None, duration_ns: int) -> Callable[[], None]:

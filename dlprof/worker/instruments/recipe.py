@@ -30,7 +30,6 @@ def measure(
     queue: dict[str, Text] = {
         "setup": partial(producer.queue_setup, spec),
         "enqueue": partial(producer.enqueue, spec),
-        "unrelated": partial(producer.enqueue_unrelated, spec),
     }
     return {
         "modules": list(dict.fromkeys((producer.module, consumer.module))),
