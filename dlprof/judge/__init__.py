@@ -51,8 +51,8 @@ NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNO
 
 
 def with_name(rule: str) -> str:
-    """Return ``DLP020 unsafe-copy``, or the id of an unknown rule."""
-    return f"{rule} {BY_ID[rule].name}" if rule in BY_ID else rule
+    """Return ``DLP020 unsafe-copy``."""
+    return f"{rule} {BY_ID[rule].name}"
 
 
 def cases_in(results: Iterable[Result]) -> Cases:
@@ -72,14 +72,12 @@ def case_findings(cases: Cases) -> list[FindingRecord]:
 
 def expected(finding: FindingRecord, result: Result) -> str:
     """Markdown: what is expected of a case of the finding instead, with its source."""
-    rule = BY_ID.get(finding.rule)
-    return rule.expectation(result) if rule is not None else ""
+    return BY_ID[finding.rule].expectation(result)
 
 
 def observations(finding: FindingRecord, results: Sequence[Result]) -> list[str]:
     """Return the proof of a finding: a line for each process that saw its clearest case."""
-    rule = BY_ID.get(finding.rule)
-    return evidence_text.observations(results[0], rule.instrument) if rule and results else []
+    return evidence_text.observations(results[0], BY_ID[finding.rule].instrument)
 
 
 def about(word: str) -> tuple[Rule, ...]:

@@ -161,11 +161,6 @@ class Rule:
         return " ".join(filter(None, (self.expected, source, *quotes)))
 
 
-def read_severity(word: str) -> Severity:
-    """Read a severity from a session; the mildest if it is unknown."""
-    return next((severity for severity in SEVERITIES if severity == word), "info")
-
-
 def worst_first(findings: Iterable[FindingRecord]) -> list[FindingRecord]:
     """Sort by severity, then by cost, then by rule and by the first case."""
 

@@ -207,8 +207,6 @@ def judged(session: Session, cases: Cases | None = None) -> Session:
 
     ``cases`` are those of the session, if the caller has them.
     """
-    if session.findings or session.expectations:  # printed by --json
-        return session
     findings = case_findings(cases or cases_in(session.results))
     scenario = session.request.scenario
     expected = [parse_expectation(text) for text in (scenario.expect if scenario else ())]

@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dlprof.judge.rule import Severity
-
 Tone = Literal["", "view", "copy", "bad", "dim", "better", "worse"]
 """A renderer may give a tone a color, but color alone never carries meaning."""
 
@@ -73,7 +71,7 @@ class Problem:
     """One rule at one severity. ``sentence`` has the problem and its cost in 20 words."""
 
     rule: str
-    severity: Severity
+    severity: str
     sentence: str
     more: int = 0
     """Paths with the problem that ``sentence`` does not count."""

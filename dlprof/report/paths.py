@@ -13,7 +13,7 @@ from typing import Any
 from dlprof.judge import cases_in
 from dlprof.judge.case_view import CaseView, is_certain
 from dlprof.judge.cases import Cases
-from dlprof.judge.rule import SEVERITIES, Severity, read_severity
+from dlprof.judge.rule import SEVERITIES
 from dlprof.judge.safety import Safety
 from dlprof.probes.base import LIST
 from dlprof.probes.generic import UNKNOWN
@@ -62,7 +62,7 @@ class JudgedPath:
     case: CaseView
     safety: Safety
     rules: tuple[str, ...] = ()
-    worst: Severity | None = None
+    worst: str | None = None
     """The worst severity of its findings."""
     offered: str = ""
     """``view`` or ``copy`` if it may be offered as one: see
@@ -271,7 +271,7 @@ def session_arrays(session: Session, known: Cases | None = None) -> list[Array]:
     rules = rules_by_case(session.findings)
     path_findings = [record for record in session.findings if not record.subject]
     ranked = sorted(path_findings, key=severity_rank, reverse=True)
-    worst = {index: read_severity(record.severity) for record in ranked for index in record.results}
+    worst = {index: record.severity for record in ranked for index in record.results}
     cases = known or cases_in(session.results)
     found: dict[tuple[Any, ...], list[JudgedPath]] = defaultdict(list)
     for case in cases.timed.cases:
@@ -305,7 +305,7 @@ def rules_by_case(findings: Iterable[FindingRecord]) -> Mapping[int, tuple[str, 
 
 
 def severity_rank(finding: FindingRecord) -> int:
-    return SEVERITIES.index(read_severity(finding.severity))
+    return SEVERITIES.index(finding.severity)
 
 
 def path_lines(paths: Iterable[JudgedPath]) -> list[list[JudgedPath]]:

@@ -12,7 +12,6 @@ from dlprof.errors import NoReproducer
 from dlprof.judge import expected, observations
 from dlprof.judge.case_view import WAITS
 from dlprof.judge.cases import Cases
-from dlprof.judge.rule import read_severity
 from dlprof.report import path_table, steps, survey
 from dlprof.report.document import (
     Answer,
@@ -311,7 +310,7 @@ def _problems(session: Session, name: str, scripts: bool) -> tuple[Problem, ...]
     for finding in session.findings:
         # Findings of one rule about a subject, such as a framework, say different things.
         alone = finding.said if finding.subject else ""
-        alike[finding.rule, read_severity(finding.severity), alone].append(finding)
+        alike[finding.rule, finding.severity, alone].append(finding)
     ranked = sorted(
         alike.values(), key=lambda group: (severity_rank(group[0]), _is_surveyed(session, group))
     )
@@ -334,8 +333,7 @@ def _problem(
     ]
     others = {session.results[index].case.way for index in _indices(milder)}
     if count := len(others - {result.case.way for result in results}):
-        severity = read_severity(milder[0].severity)
-        sentence = f"{sentence.rstrip('.')} ({counted(count, 'other')}: {severity})."
+        sentence = f"{sentence.rstrip('.')} ({counted(count, 'other')}: {milder[0].severity})."
     numbers = [session.findings.index(finding) + 1 for finding in findings]
     script = ""
     if has_script:
@@ -343,7 +341,7 @@ def _problem(
             script = reproducer(session, worst).text
     return Problem(
         worst.rule,
-        read_severity(worst.severity),
+        worst.severity,
         sentence if worst.subject else _prefix(session, findings) + sentence,
         more,
         (worst.subject,) if worst.subject else codes,
@@ -354,7 +352,7 @@ def _problem(
             for number, finding in zip(numbers, findings, strict=True)
         ),
         tuple(f"evidence: {line}" for line in observations(worst, results)),
-        expected(worst, results[0]) if results else "",
+        expected(worst, results[0]),
         script,
         (f"dlprof explain {worst.rule}", f"dlprof ticket {name} {worst.rule}"),
     )
@@ -374,8 +372,7 @@ def _prefix(session: Session, findings: Sequence[FindingRecord]) -> str:
 
 def _is_surveyed(session: Session, findings: Sequence[FindingRecord]) -> bool:
     """Whether only small arrays of the survey show it."""
-    indices = _indices(findings)
-    return bool(indices) and all(session.results[index].case.survey for index in indices)
+    return all(session.results[index].case.survey for index in _indices(findings))
 
 
 def _headline(

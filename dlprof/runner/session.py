@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Collection
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from dlprof.protocol.messages import FAILED_IN, FAULTY
 from dlprof.protocol.statement import STATEMENT
@@ -461,18 +461,9 @@ class Header(Model):
 
 
 class Session(Header):
-    """A header with its results. Findings name results by their index."""
+    """A header with its results. Findings name results by their index; readers find them anew."""
 
     results: list[Result]
-
-    @model_validator(mode="after")
-    def _has_known_indices(self) -> Session:
-        known = range(len(self.results))
-        for finding in self.findings:
-            against = [] if finding.against is None else [finding.against]
-            if any(index not in known for index in (*finding.results, *against)):
-                raise ValueError(f"a finding of {finding.rule} names a result that is not there")
-        return self
 
     def __repr__(self) -> str:
         """Say in a line what it is: the whole session would fill screens."""

@@ -91,9 +91,7 @@ class Reproducer:
 
 def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
     """Return the script that shows a finding. Raises :class:`NoReproducer` if there is none."""
-    rule = BY_ID.get(finding.rule)
-    if rule is None:
-        raise NoReproducer(f"this dlprof has no reproducer for {finding.rule}")
+    rule = BY_ID[finding.rule]
     case = _subject(session, finding, rule)
     subjects = [case, case.against] if case.against else [case]
     effect = rule.effect(case)
@@ -134,8 +132,6 @@ def smaller(session: Session, finding: FindingRecord, longest: int) -> Reproduce
 
 def _subject(session: Session, finding: FindingRecord, rule: Rule) -> Subject:
     """Return the finding's clearest case, with the case it is compared with."""
-    if not finding.results:
-        raise NoReproducer("the finding names no result of the session")
     is_own = _is_own(session) and not session.results[finding.results[0]].case.survey
     if is_own and rule.other_arrays:
         raise NoReproducer(
@@ -148,8 +144,8 @@ def _subject(session: Session, finding: FindingRecord, rule: Rule) -> Subject:
 
 def clearest(session: Session, finding: FindingRecord) -> Result:
     """Return the smallest array of the first path; the first one where a time counts."""
-    results, rule = [session.results[at] for at in finding.results], BY_ID.get(finding.rule)
-    if finding.against is not None or rule is None or rule.times:
+    results = [session.results[at] for at in finding.results]
+    if finding.against is not None or BY_ID[finding.rule].times:
         return results[0]
     place = results[0].case.code, results[0].case.dtype, "aligned"  # as the survey makes arrays
     small = [one for one in results if (one.case.code, one.case.dtype, one.case.layout) == place]

@@ -149,7 +149,7 @@ def ticket(
 ) -> str:
     """Return Markdown to paste; ``script`` is the reproducer, or why there is none."""
     results = [session.results[index] for index in finding.results]
-    measured = result = clearest(session, finding) if results else None
+    measured = result = clearest(session, finding)
     calls = _other_calls(session, finding)
     title = _prose(finding.summary)
     shown = [f"**Not reproduced:** no script can be made: {_prose(str(script))}."]
@@ -186,14 +186,12 @@ def _block(text: str, language: str = "") -> str:
     return markdown.block(sanitised(without_names(text).expandtabs()), language)
 
 
-def _facts(finding: FindingRecord, measured: Result | None, result: Result | None) -> str:
+def _facts(finding: FindingRecord, measured: Result, result: Result) -> str:
     """Return one paragraph: the array, the problem, and the behavior that is expected instead.
 
     The array is that of ``result``; dlprof ``measured`` another one if that is smaller.
     """
     summary = _prose(finding.summary)
-    if measured is None or result is None:
-        return summary
     if measured.case.shape != result.case.shape:
         summary = f"{summary} dlprof measured {shape_text(measured.case.shape)}."
     case = result.case

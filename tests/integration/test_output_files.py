@@ -7,7 +7,7 @@ import jsonschema
 from builders import make_result
 from command_line import RUN_RECORDED, content, dlprof, process, replay
 from comparison_builders import suite
-from repro_builders import finding_of, with_case
+from repro_builders import with_case
 
 PAGE = "<!doctype html>"
 
@@ -70,7 +70,8 @@ def test_a_run_writes_its_reports_with_a_test_for_each_case(tmp_path):
 
 
 def test_a_report_writes_them_again_and_fails_as_asked(tmp_path, keep):
-    path = keep("s", [make_result("f(x)")], findings=[finding_of("DLP008", against=None)])
+    wrong = {"verdict": "wrong", "evidence": {"changed": {"values": {"different": 1, "of": 2}}}}
+    path = keep("s", [make_result("f(x)", values=wrong)])
     assert dlprof("report", path, *written_to(tmp_path), "--fail-on", "error").code == 1
     assert junit(tmp_path / "j.xml")[0] == "1"
 

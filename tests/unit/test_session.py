@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from builders import make_answer, make_record, make_result, make_session
-from repro_builders import finding_of
 
 from dlprof.errors import SessionError, Unsaved
 from dlprof.runner.session_file import SessionFile, document, load, parse
@@ -195,8 +194,3 @@ def test_terminal_control_sequences_are_escaped_when_a_session_is_read():
     assert result.reason == "two\nlines"
 
 
-@pytest.mark.parametrize("changes", [{"results": [0, 7]}, {"against": -1}])
-def test_a_finding_names_only_results_that_the_session_has(changes):
-    named = finding_of("DLP018", **{"results": [0], **changes})
-    session = make_session(make_result()).model_copy(update={"findings": [named]})
-    assert "names a result that is not there" in refusal(document(session))
