@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CASE_S, LEAST_BUDGET_S = 20.0, 120.0
 """The time for each conversion, and for all of few."""
-OVERRIDES = [item.key for item in (*options.AXES, options.TIMEOUT, options.SEED, options.PROBES)]
+OVERRIDES = [item.key for item in (*options.AXES, options.TIMEOUT, options.PROBES)]
 """Options that replace those of the scenario."""
 BUDGET = Option(
     "budget",
@@ -66,7 +66,7 @@ NO_SIDES = (
 
 
 @takes(
-    *(*options.AXES, options.PYTHON, BUDGET, options.TIMEOUT, options.SEED, options.PROBES),
+    *(*options.AXES, options.PYTHON, BUDGET, options.TIMEOUT, options.PROBES),
     *(*PYTHONS, *PROGRAMS, REGRESSIONS, options.WIDE_LIMIT, UNSURE, FOLDER, *COMPARISONS),
 )
 def gate(

@@ -371,9 +371,8 @@ class MeasuredSuite:
             for name in dict.fromkeys([*self.base.numbers, *self.head.numbers])
             if name in names
         ]
-        seed = self.head.runner.settings.seed
-        chance = random.Random(f"{seed}:{round_}")  # noqa: S311 - not a secret
-        return shuffle(pairs, chance, seed, round_) if pairs else []
+        chance = random.Random(round_)  # noqa: S311 - not a secret
+        return shuffle(pairs, chance, round_) if pairs else []
 
     def samples(self) -> list[SidePair]:
         """Return all times to be judged, with all rounds so far."""

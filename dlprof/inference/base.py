@@ -12,7 +12,7 @@ alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Unsupported
 
@@ -54,14 +54,6 @@ def strategy(name: str, code: str, setup: str = "") -> Import:
     return Import(name, (Protocol.STEP,), code, setup=setup)
 
 
-class Allocated(NamedTuple):
-    """Allocations that a framework counted over several calls."""
-
-    calls: int
-    size_bytes: int
-    counter: str
-
-
 class Steps(Probe):
     """A framework that runs a model. ``model_file`` is the user's, empty for the built-in one.
 
@@ -98,8 +90,8 @@ class Steps(Probe):
         """Return source text that reads every value of ``y``, and so waits for it."""
         raise NotImplementedError
 
-    def count(self, device: str, run: Callable[[], object]) -> Allocated:
-        """Return what the framework's own allocator hands out during ``run``.
+    def count(self, device: str, run: Callable[[], object]) -> int:
+        """Return how often the framework's own allocator hands out memory during ``run``.
 
         Raises :class:`Unsupported` if the framework does not count.
         """

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dlprof.device.cuda import driver_devices
-from dlprof.inference.base import FRESH, TORCH_MODEL, Allocated, Steps, strategy
+from dlprof.inference.base import FRESH, TORCH_MODEL, Steps, strategy
 from dlprof.probes.base import CUDA, ArraySpec, Import, Unsupported
 from dlprof.probes.torch import Torch
 
@@ -87,11 +87,11 @@ class TorchSteps(Steps, Torch):
     def read(self, name: str) -> str:
         return "float(y.sum())"
 
-    def count(self, device: str, run: Callable[[], object]) -> Allocated:
+    def count(self, device: str, run: Callable[[], object]) -> int:
         return _count_cuda(run) if device == "cuda" else _count_host(run)
 
 
-def _count_host(run: Callable[[], object]) -> Allocated:
+def _count_host(run: Callable[[], object]) -> int:
     import torch
 
     with torch.profiler.profile(
@@ -103,22 +103,16 @@ def _count_host(run: Callable[[], object]) -> Allocated:
         profiler.export_chrome_trace(str(path))
         events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     sizes = [event["args"]["Bytes"] for event in events if event.get("name") == "[memory]"]
-    allocations = [size for size in sizes if size > 0]
-    return Allocated(len(allocations), sum(allocations), "torch.profiler")
+    return sum(size > 0 for size in sizes)
 
 
-def _count_cuda(run: Callable[[], object]) -> Allocated:
+def _count_cuda(run: Callable[[], object]) -> int:
     import torch
 
-    def counters() -> tuple[int, int]:
-        stats = torch.cuda.memory_stats()
-        return stats["allocation.all.allocated"], stats["allocated_bytes.all.allocated"]
-
-    before = counters()
+    before = torch.cuda.memory_stats()["allocation.all.allocated"]
     run()
     torch.cuda.synchronize()
-    after = counters()
-    return Allocated(after[0] - before[0], after[1] - before[1], "torch.cuda.memory_stats")
+    return int(torch.cuda.memory_stats()["allocation.all.allocated"] - before)
 
 
 class TorchCompileSteps(TorchSteps):

@@ -471,7 +471,6 @@ def _method(header: Header) -> Iterator[tuple[str, str]]:
         "cores": machine.cores,
         **(machine.variables or {}),
         "device": header.device_choice,
-        "seed": header.seed,
         "setup": header.request.settings.setup,
         "measured in": header.wall_s and plain_time(header.wall_s * 1e9),
         "other programs": header.foreign_cores and f"{header.foreign_cores:.1f} cores",

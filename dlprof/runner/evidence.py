@@ -182,13 +182,6 @@ class Ownership(Evidence):
         return () if alignment is None else (alignment,)
 
 
-class Fit(Record):
-    """A line through host or ready time against the length of the queue."""
-
-    slope: Maybe[Number] = None
-    interval: Maybe[tuple[Number, Number]] = None
-
-
 class Loaded(Record):
     """The call's host time behind the longest queue, and the length of that queue."""
 
@@ -201,8 +194,6 @@ class Ordering(Evidence):
     ``synchronous`` or ``unknown``.
     """
 
-    host: Maybe[Fit] = None
-    ready: Maybe[Fit] = None
     values_right: Maybe[Flag] = None
     recorded: Maybe[Flag] = None
     """Whether the record of a simulated device decides, and no times."""

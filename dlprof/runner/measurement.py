@@ -259,7 +259,6 @@ class Measurement:
             "schema": sessions.SCHEMA,
             "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "command": list(request.command),
-            "seed": request.settings.seed,
             "request": {key: value for key, value in asdict(request).items() if key != "command"},
             "environment": environment(self.catalog, self._plan.variables),
             "device_choice": self._plan.device_choice,

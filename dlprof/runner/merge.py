@@ -304,24 +304,18 @@ def _step(parts: Parts) -> dict[str, Any] | None:
         return None
     return {
         "reading": merge_time(times, "reading"),
-        "saved": _saved(times, "step", "fresh"),
-        "saved_reading": _saved(times, "reading", "fresh_reading"),
+        "saved": saved_share(
+            (undisturbed_ns(loop_times["step"]), undisturbed_ns(loop_times["fresh"]))
+            for _, loop_times in times
+            if "step" in loop_times
+        ),
         "change_ns": statistics.median(changes_ns) if changes_ns else None,
         "change_ci95_ns": mean_interval(changes_ns),
         "allocations_per_call": allocations.get("per_call"),
-        "bytes_per_call": allocations.get("bytes_per_call"),
         "kept": allocations.get("kept"),
         "buffers": allocations.get("buffers"),
         "reuse": reuse,
     }
-
-
-def _saved(times: Parts, name: str, fresh: str) -> Share | None:
-    return saved_share(
-        (undisturbed_ns(loop_times[name]), undisturbed_ns(loop_times[fresh]))
-        for _, loop_times in times
-        if name in loop_times and fresh in loop_times
-    )
 
 
 def _change_ns(times: dict[str, Any]) -> float:

@@ -324,14 +324,6 @@ TIMEOUT = Option(
     default=60.0,
     metavar="SECONDS",
 )
-SEED = Option(
-    "seed",
-    Number(-1e9, 1e9, WHOLE, int),
-    "Seed of the order of the cases.",
-    ADVANCED,
-    default=0,
-    metavar="N",
-)
 SAMPLE_MS = Option(
     "sample_ms",
     Number(1, unit="milliseconds"),
@@ -425,7 +417,7 @@ WIDE_LIMIT = Option(
 )
 
 AXES = (SHAPES, DTYPES, LAYOUTS, DEVICES, PATHS)
-HOW = (ROUNDS, TIMEOUT, SEED, QUICK)
+HOW = (ROUNDS, TIMEOUT, QUICK)
 INTERPRETER = (PYTHON, PROBES)
 TIMED = (*HOW, SAMPLE_MS, DIAGNOSE, *INTERPRETER)
 """Options of every verb that times conversions."""

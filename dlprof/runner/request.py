@@ -34,7 +34,6 @@ class Settings:
     """
 
     rounds: int = options.ROUNDS.default
-    seed: int = options.SEED.default
     sample_ns: int = round(options.SAMPLE_MS.default * 1e6)
     limit_s: float = options.TIMEOUT.default
     together: bool = False
@@ -100,7 +99,6 @@ def make_request(
     simulated = simulated_in(values["devices"])
     settings = Settings(
         rounds=values["rounds"],
-        seed=values["seed"],
         sample_ns=round(values["sample_ms"] * 1e6),
         limit_s=values["timeout"],
         together=values["together"],

@@ -107,7 +107,7 @@ class Runner:
         total = TIMED * len(timed) * rounds + SURVEYED * len(surveyed) + diagnosis
         self.watcher.start(total, rounds=rounds)
         for round_ in range(rounds):
-            groups = shuffled(self._needed_groups(round_, timed), self.settings.seed, round_)
+            groups = shuffled(self._needed_groups(round_, timed), round_)
             for place, group in enumerate(groups):
                 self._import_ahead(groups, place, round_)
                 finish([self._measure(group, round_)])
@@ -275,9 +275,7 @@ class Runner:
         paths = grouped(entries, BY_PATH)
         shares = [[entry for path in paths[lane::count] for entry in path] for lane in range(count)]
         finish([self._survey(share, lane) for lane, share in enumerate(shares)])
-        groups = deque(
-            shuffled(self._grouped(undiagnosed), self.settings.seed, self.settings.rounds)
-        )
+        groups = deque(shuffled(self._grouped(undiagnosed), self.settings.rounds))
         finish([self._diagnose(groups, lane=lane) for lane in range(count)])
 
     def _diagnose(

@@ -90,17 +90,17 @@ def grouped(entries: Iterable[Entry], key: Callable[[Entry], Hashable]) -> list[
     return list(groups.values())
 
 
-def shuffled(groups: list[Group], seed: int, round_: int) -> list[Group]:
+def shuffled(groups: list[Group], round_: int) -> list[Group]:
     """Return the groups, and the cases of each, in the random order of a round."""
-    chance = random.Random(f"{seed}:{round_}")  # noqa: S311 - not a secret
+    chance = random.Random(round_)  # noqa: S311 - not a secret
     chance.shuffle(groups)
-    return [shuffle(group, chance, seed, round_) for group in groups]
+    return [shuffle(group, chance, round_) for group in groups]
 
 
-def shuffle(items: list[Item], chance: random.Random, seed: int, round_: int) -> list[Item]:
+def shuffle(items: list[Item], chance: random.Random, round_: int) -> list[Item]:
     """Shuffle. Another item is first in each round, since its first call is measured."""
     by_turns = list(items)
-    random.Random(f"{seed}:first").shuffle(by_turns)  # noqa: S311 - not a secret
+    random.Random("first").shuffle(by_turns)  # noqa: S311 - not a secret
     first = by_turns[round_ % len(by_turns)]
     chance.shuffle(items)
     items.sort(key=lambda item: item is not first)

@@ -190,11 +190,9 @@ class Step(Model):
 
     reading: Maybe[TimeMeasure] = None
     saved: Maybe[Share] = None
-    saved_reading: Maybe[Share] = None
     change_ns: float | None = None
     change_ci95_ns: tuple[float, float] | None = None
     allocations_per_call: float | None = None
-    bytes_per_call: float | None = None
     kept: int | None = None
     buffers: int | None = None
     reuse: Verdict[Reuse] | None = None
@@ -440,7 +438,6 @@ class Header(Model):
     schema_: str = Field(default=SCHEMA, alias="schema")
     created: str
     command: list[str]
-    seed: int
     request: Request = Request()
     environment: Environment
     device_choice: str | None = None

@@ -19,6 +19,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,16 @@ from typing import Any
 from dlprof.device import gpu_state
 from dlprof.device.cuda import driver_devices, is_simulated
 from dlprof.probes import capsule, generic
-from dlprof.probes.base import ANY_DEVICE, DTYPES, HOST_MEMORY, ROOTS, Probe, Protocol
+from dlprof.probes.base import (
+    ANY_DEVICE,
+    DTYPES,
+    HOST_MEMORY,
+    ROOTS,
+    Export,
+    Import,
+    Probe,
+    Protocol,
+)
 from dlprof.probes.generic import UNKNOWN, is_array
 from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
@@ -41,6 +51,8 @@ from dlprof.worker.subject import OneArray
 MACHINE_ID = Path("/etc/machine-id")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 ID_BYTES, SHOWN = 16, 12
+DECLARED = ("name", "aliases", "module", "devices", "flags", "narrows_why")
+"""Attributes of a probe that the catalog holds as they are."""
 KEY = b"dlprof.session/1"
 
 
@@ -78,45 +90,25 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
         version, distribution = probe.version, probe.name
     array = getattr(probe, "array_name", "x")
     return {
+        **{name: getattr(probe, name) for name in DECLARED},
+        **{name: dict(getattr(probe, name)) for name in ("variables", "narrows")},
         "source": source,
-        "name": probe.name,
-        "aliases": list(probe.aliases),
-        "module": probe.module,
         # The setup of a user's own array has run, and may have told Python where to look.
         "found": isinstance(probe, OneArray | ProgramProbe) or _spec(probe.module) is not None,
         "version": version,
         "distribution": distribution,
         "also": {name: known for name in probe.also if (known := _installed(name))},
         "requirement": probe.requirement or next(iter(probe.distributions), probe.module),
-        "variables": dict(probe.variables),
-        "devices": list(probe.devices),
-        "flags": list(probe.flags),
-        "narrows": dict(probe.narrows),
-        "narrows_why": probe.narrows_why,
         "exports": [
-            {**_way(probe, export, [export.protocol]), "array": array} for export in probe.exports
+            {**_way(probe, export), "protocols": [export.protocol], "array": array}
+            for export in probe.exports
         ],
-        "imports": [
-            {
-                **_way(probe, way, way.protocols),
-                "producers": list(way.producers),
-                "setup": way.setup,
-                "result_device": way.result_device,
-                "arrays": way.arrays,
-            }
-            for way in probe.imports
-        ],
+        "imports": [_way(probe, way) for way in probe.imports],
     }
 
 
-def _way(probe: Probe, way: Any, protocols: Any) -> dict[str, Any]:
-    return {
-        "name": way.name,
-        "protocols": [protocol.value for protocol in protocols],
-        "code": way.code,
-        "devices": list(way.devices or probe.devices),
-        "promise": way.promise,
-    }
+def _way(probe: Probe, way: Export | Import) -> dict[str, Any]:
+    return {**asdict(way), "devices": way.devices or probe.devices}
 
 
 def _spec(module: str) -> Any:

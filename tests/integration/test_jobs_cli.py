@@ -40,7 +40,7 @@ def sessions_in(folder):
 
 
 def test_a_plan_is_run_once(folder):
-    plan = written(folder, f"{QUICK} --seed 1", f"{QUICK} --seed 2")
+    plan = written(folder, f"{QUICK} --sample-ms 1", f"{QUICK} --sample-ms 2")
     first = dlprof("jobs", "run", plan)
     assert first.code == 0, first.err
     assert "2 of 2 jobs done" in first.out

@@ -16,7 +16,7 @@ from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Axes, Request, Settings
 
 HERE = Path(__file__).parent
-SETTINGS = {"seed": 1, "sample_ns": 1_000_000}
+SETTINGS = {"sample_ns": 1_000_000}
 REQUESTS = {
     "numpy-torch": Request(
         pairs=(("numpy", "torch"),),

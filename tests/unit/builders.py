@@ -115,7 +115,6 @@ def make_header(**changes) -> Header:
     fields = {
         "created": "2026-01-01T00:00:00+00:00",
         "command": ["run", "torch", "numpy"],
-        "seed": 7,
         "request": {"pairs": [["torch", "numpy"]], "axes": {"shapes": [[4, 4]]}},
         "environment": {"python": "3.11.7", "packages": {"torch": "2.9.0", "numpy": "2.4.0"}},
         "rounds": 3,

@@ -2,7 +2,7 @@
 
 from builders import make_measure, make_record, make_result
 
-from dlprof.inference.base import FRESH, Allocated, Steps, strategy
+from dlprof.inference.base import FRESH, Steps, strategy
 from dlprof.probes.base import CPU, ArraySpec
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments.step import prepare
@@ -50,7 +50,7 @@ class NumPySteps(Steps):
 class Counting(NumPySteps):
     def count(self, device, run):
         run()
-        return Allocated(16, 1024, "a test")
+        return 16
 
 
 def make_steps(name, steps=None):
@@ -69,11 +69,9 @@ def make_step(share=0.1, ci95=(0.05, 0.15), after=1, **changes):
     return {
         "reading": make_measure(1800.0),
         "saved": {"median": share, "ci95": ci95},
-        "saved_reading": {"median": share, "ci95": ci95},
         "change_ns": 500.0,
         "change_ci95_ns": (400.0, 600.0),
         "allocations_per_call": 2.0,
-        "bytes_per_call": 64.0,
         "kept": 8,
         "buffers": 1,
         "reuse": kept if after is None else overwritten,
@@ -104,5 +102,5 @@ def step_result(name="persistent", step=None, **changes):
 
 def fresh_result(**changes):
     """The step that all others are compared with."""
-    own = {"reading": make_measure(2000.0), "saved": None, "saved_reading": None}
+    own = {"reading": make_measure(2000.0), "saved": None}
     return step_result("fresh", make_step(**own, after=None), **changes)

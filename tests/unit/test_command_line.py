@@ -137,4 +137,4 @@ def test_the_help_shows_no_type_of_python_and_ends_with_what_few_need(dlprof, ve
     assert not re.search(r"<(bool|str|list|Any|Path)|[{][A-Z]+[|]", shown)
     if verb == "run":
         assert max(map(shown.index, ("--json", "--rounds"))) < shown.index("Advanced")
-        assert shown.index("Advanced") < shown.index("--seed")
+        assert shown.index("Advanced") < shown.index("--sample-ms")

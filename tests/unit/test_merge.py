@@ -260,7 +260,7 @@ def test_hoisting_pays_once_it_has_saved_its_conversion(convert, in_loop, hoiste
 
 
 def step_parts(step=90.0, fresh=100.0, word="overwritten"):
-    versus = {"step": step, "fresh": fresh, "reading": 2 * step, "fresh_reading": 2 * fresh}
+    versus = {"step": step, "fresh": fresh, "reading": 2 * step}
     change = {"steady": 100.0, "other": 60.0, "changing": 400.0}
     return {
         "versus": {"times": timings(versus)},

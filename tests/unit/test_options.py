@@ -48,7 +48,6 @@ def refusal(make, *arguments, **options) -> str:
         ("placements", ["Hoisted"], "hoisted", ("hoisted",)),
         ("setup", ["a = 1", "b = 2"], "a = 1\nb = 2", "a = 1\nb = 2"),
         ("rounds", "5", 5, 5),
-        ("seed", "-3", -3, -3),
         ("timeout", "1.5", 1.5, 1.5),
         ("diagnose", False, False, False),
         ("together", True, True, True),

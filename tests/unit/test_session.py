@@ -15,7 +15,6 @@ HEADER = {
     "schema": "dlprof.session/1",
     "created": "2026-01-01T00:00:00+00:00",
     "command": ["run", "torch", "numpy"],
-    "seed": 0,
     "request": {"settings": {"rounds": 3}},
     "environment": {"python": "3.11.7"},
     "cases": [make_record(), make_record()],
@@ -192,5 +191,3 @@ def test_terminal_control_sequences_are_escaped_when_a_session_is_read():
     (result,) = parse(document(session).replace("NOTE", json.dumps(odd)[1:-1]), "s").results
     assert result.notes[0].reason == "a\\x1b[31m\\u202eb\\ud800"
     assert result.reason == "two\nlines"
-
-

@@ -209,8 +209,8 @@ def ready_time(step: Step, budget_ns: int) -> dict[str, Any] | None:
 def versus(step: Step, budget_ns: int) -> dict[str, Any]:
     """Compare a strategy with an output that is allocated at each call.
 
-    Both run alone (``step``, ``fresh``), and in a pipeline whose consumer reads every value before
-    the next step starts (``reading``, ``fresh_reading``). ``fresh`` has ``reading`` alone.
+    Both run alone (``step``, ``fresh``). The strategy also runs in a pipeline whose consumer reads
+    every value before the next step starts (``reading``); ``fresh`` has that time alone.
     """
     loops = {"reading": step.loop(step.reading)}
     if step.strategy.name != FRESH:
@@ -220,7 +220,6 @@ def versus(step: Step, budget_ns: int) -> dict[str, Any]:
             "step": step.loop(step.turn),
             "fresh": fresh.loop(fresh.turn),
             **loops,
-            "fresh_reading": fresh.loop(fresh.reading),
         }
     return {"times": _in_turn(loops, budget_ns)}
 
@@ -296,9 +295,7 @@ def allocations(step: Step) -> dict[str, Any]:
 
     found: dict[str, Any] = {"kept": COUNTED_CALLS}
     with suppress(Unsupported):  # the framework does not count
-        counted = step.steps.count(step.spec.device, outputs)
-        found["per_call"] = counted.calls / COUNTED_CALLS
-        found["bytes_per_call"] = counted.size_bytes / COUNTED_CALLS
+        found["per_call"] = step.steps.count(step.spec.device, outputs) / COUNTED_CALLS
     arrays = outputs()
     addresses = {step.steps.pointer(array) for array in arrays}
     return found | {"buffers": None if None in addresses else len(addresses)}
