@@ -284,5 +284,5 @@ def producer_prefix(group: Sequence[CaseView]) -> str:
 def copy_advice(cases: Cases, case: CaseView, advice: str) -> str:
     """Return ``advice``, with a measured path that gives a safe copy of the array, if any."""
     copies = filter(cases.copies, filter(cases.may_be_advised, cases.arrays[case.array]))
-    best = min(copies, key=lambda other: other.cost_ns, default=None)
+    best = min(copies, key=lambda other: (not other.stays_on_device, other.cost_ns), default=None)
     return advice if best is None else f"{advice} Or: {code(best)} copies it."

@@ -166,7 +166,10 @@ def _waits(cases: Cases, order: str, better: tuple[str, ...]) -> Iterator[Findin
     }
 
     def is_warning(case: CaseView) -> bool:
-        return bool(replacements[case.index]) or order == "device-sync" or _is_costly(case)
+        """Whether it could wait less, or waits for all and its values stay on the device."""
+        stays = case.result.case.device == "cuda" and case.stays_on_device and not case.bounces
+        is_costly = order == "device-sync" or (stays and case.waits_for_all)
+        return bool(replacements[case.index]) or is_costly
 
     def cause(case: CaseView) -> tuple[str, ...]:
         if case.order != order:
@@ -191,12 +194,6 @@ def _waits(cases: Cases, order: str, better: tuple[str, ...]) -> Iterator[Findin
             against=other,
             severity="warning" if is_warning(worst) else "info",
         )
-
-
-def _is_costly(case: CaseView) -> bool:
-    """Whether the call waits for the whole queue, and the values are not wanted on the host."""
-    stays = case.result.case.device == "cuda" and case.stays_on_device and not case.bounces
-    return stays and case.waits_for_all
 
 
 def _ordered_path(cases: Cases, case: CaseView, orders: tuple[str, ...]) -> CaseView | None:
@@ -326,15 +323,12 @@ def _race(case: CaseView) -> tuple[object, ...]:
 
 def _settings(case: CaseView) -> str:
     """Return a sentence that says on which streams a case is ordered, if not on none."""
-    runs = case.ordering_runs
-    ordered, racing = (
-        [
-            name if name != "default" else "default streams"
-            for name, word in runs.items()
-            if word in words
-        ]
-        for words in (("stream-ordered", *WAITS), ("unordered",))
-    )
+    runs = [
+        ("default streams" if name == "default" else name, word)
+        for name, word in case.ordering_runs.items()
+    ]
+    ordered = [name for name, word in runs if word in ("stream-ordered", *WAITS)]
+    racing = [name for name, word in runs if word == "unordered"]
     if not ordered or not racing:
         return ""
     return f" Ordered on: {', '.join(ordered)}. Not ordered on: {', '.join(racing)}."

@@ -51,9 +51,9 @@ class Table:
 
     def first(self, most: int, hint: str = "") -> Table:
         """Return the first rows; ``hint`` says how to see the others."""
-        hidden = more_rows(len(self.rows), most)
-        more = f"{self.more} {hidden}{hint}".strip()
-        return replace(self, rows=self.rows[:most], more=more) if hidden else self
+        hidden = len(self.rows) - most
+        more = f"{self.more} … {hidden:,} more{hint}".strip()
+        return replace(self, rows=self.rows[:most], more=more) if hidden > 0 else self
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Problem:
     more: int = 0
     """Paths with the problem that ``sentence`` does not count."""
     codes: tuple[str, ...] = ()
-    """The paths that have it, as a user would write them."""
+    """The paths that have it, as a user would write them. The first is the example."""
     advice: tuple[str, ...] = ()
     """Steps to take; each line names its findings if their advice differs."""
     details: tuple[str, ...] = ()
@@ -178,13 +178,3 @@ def facts(items: Iterable[tuple[str, str]]) -> Table:
     """Return a table of names with their values, without a header."""
     rows = tuple((Cell(name, "dim"), Cell(value)) for name, value in items)
     return Table((Column(""), Column("")), rows)
-
-
-def first_lines(lines: tuple[str, ...], most: int) -> tuple[str, ...]:
-    """Return the first lines, and the number of the others."""
-    return (*lines[:most], *filter(None, [more_rows(len(lines), most)]))
-
-
-def more_rows(count: int, shown: int) -> str:
-    """Return ``… 12 more``, or nothing if all of ``count`` rows are ``shown``."""
-    return f"… {count - shown:,} more" if count > shown else ""

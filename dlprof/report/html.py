@@ -16,7 +16,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from dlprof._version import __version__
-from dlprof.report.document import Cell, Document, first_lines
+from dlprof.report.document import Cell, Document
 from dlprof.runner.session import Session
 from dlprof.runner.session_file import document as session_text
 
@@ -24,8 +24,8 @@ MARKS = re.compile(r"([,(\[.=)/]|-&gt;)(?=\w)")
 RULE = re.compile(r"DLP\d{3}")
 SAVED = "dlprof-session.json.xz"
 """The name under which a reader saves the session of a page: its commands read that file."""
-MOST_ROWS, MOST_LINES = 1500, 200
-"""Limits of a table and of a list; the session in the page has everything."""
+MOST_ROWS = 1500
+"""The limit of a table; the session in the page has everything."""
 ROW = 36
 """The pixels of a row of a chart: its name, and below it its marks."""
 
@@ -39,7 +39,6 @@ def render(document: Document, session: Session | None = None) -> str:
         document=document,
         row=ROW,
         most_rows=MOST_ROWS,
-        most_lines=MOST_LINES,
         places={item.rule: index for index, item in reversed([*enumerate(document.problems)])},
         saved=_packed(session) if session is not None else None,
         file=SAVED,
@@ -99,7 +98,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = (folded, prose, sourced, shown, linked, first_lines)
+    filters = (folded, prose, sourced, shown, linked)
     environment.filters |= {function.__name__: function for function in filters}
     return environment.get_template("page.html.j2")
 

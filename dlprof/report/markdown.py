@@ -6,7 +6,7 @@ no markup, mentions no user and ends no table.
 
 from __future__ import annotations
 
-from dlprof.report.document import Answer, Block, Cell, Document, Problem, Table, first_lines
+from dlprof.report.document import Answer, Block, Cell, Document, Problem, Table
 from dlprof.text.markdown import code, html, prose
 
 MOST_ROWS = 200
@@ -46,7 +46,7 @@ def _problem(problem: Problem) -> str:
 def _block(block: Block) -> str:
     if isinstance(block, Table):
         return _table(block)
-    return "\n".join(f"- {prose(line)}" for line in first_lines(block.lines, MOST_ROWS))
+    return "\n".join(f"- {prose(line)}" for line in block.lines)
 
 
 def _table(content: Table) -> str:

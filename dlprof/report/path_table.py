@@ -51,12 +51,12 @@ def array_answers(array: Array) -> tuple[Answer, ...]:
 def fastest(array: Array, kind: str) -> list[JudgedPath]:
     """Return the fastest safe paths of a kind with about the same time; else right ones.
 
-    A path with a problem, with the time of a cached copy or with a disturbed time is offered only
-    if no other path is left.
+    A path that leaves the device, has a problem, the time of a cached copy or a disturbed time is
+    offered only if no other path is left.
     """
     for level in LEVELS:
         paths = [path for path in array.paths if (path.safety.level, path.offered) == (level, kind)]
-        for is_worse in (_has_problem, _is_kept, _is_disturbed):
+        for is_worse in (_leaves_device, _has_problem, _is_kept, _is_disturbed):
             paths = [path for path in paths if not is_worse(path)] or paths
         if paths:
             return path_lines(paths)[0]
@@ -67,6 +67,10 @@ def best(array: Array, kind: str) -> JudgedPath | None:
     """Return the first of :func:`fastest`."""
     line = fastest(array, kind)
     return line[0] if line else None
+
+
+def _leaves_device(path: JudgedPath) -> bool:
+    return (path.case.result.case.device, path.case.result_device) == ("cuda", "cpu")
 
 
 def _has_problem(path: JudgedPath) -> bool:
@@ -153,8 +157,7 @@ def condition(path: JudgedPath) -> str:
         texts.append(f"{does} unless {source} is {enough:.0f}-byte aligned")
     if path.case.bounces:
         texts.append("goes through the host")
-    is_left = (path.case.result.case.device, path.case.result_device) == ("cuda", "cpu")
-    if is_left and path.case.pair[1] != "numpy":  # NumPy has no other memory
+    if _leaves_device(path) and path.case.pair[1] != "numpy":  # NumPy has no other memory
         texts.append("the result is on the host")
     if waits:
         wait = "DLP001" in path.rules and _has_problem(path)
@@ -192,27 +195,31 @@ def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
     else:
         lines = [[path] for path in array.paths[:FIRST_OTHERS]]
         rows = [_row(line, first_words(line[0].reason, MOST_WORDS), "dim") for line in lines]
-    is_timed = any(path.is_timed for path in measured) or not measured
     shown = [path for line in lines for path in line]
+    columns = _columns(shown)
     hidden = len(array.paths) - len(shown)
     more = f"… {counted(hidden, 'more path')}" if hidden else ""
-    return Table(
-        _columns(is_timed), tuple(rows), more, is_summary=True, above=array.shared_lines
-    ), path_marks(shown)
+    filled = tuple(row[-len(columns) :] for row in rows)
+    above = array.shared_lines
+    return Table(columns, filled, more, is_summary=True, above=above), path_marks(shown)
 
 
-def _columns(is_timed: bool) -> tuple[Column, ...]:
-    """Return the columns of :func:`_row`."""
+def _columns(paths: Sequence[JudgedPath]) -> tuple[Column, ...]:
+    """Return the columns of :func:`_row`, without the first one if no path has a value in it."""
+    is_timed = any(path.is_timed for path in paths)
     first = Column("time", right=True) if is_timed else Column("queued work")
-    return first, Column("result"), Column("path"), Column("problem")
+    return (*[first] * any(map(_cost, paths)), *map(Column, ("result", "path", "problem")))
+
+
+def _cost(path: JudgedPath) -> str:
+    return path.brief_time if path.is_timed else queued_work(path)
 
 
 def _row(line: Line, problem: str, tone: Tone = "") -> tuple[Cell, ...]:
     path = line[0]
     alike = f"and {len(line) - 1} equivalent" if len(line) > 1 else ""
-    cost = path.brief_time if path.is_timed else queued_work(path)
     code = Cell(path.code, code=True, note=alike)
-    return Cell(cost), path.result_cell, code, Cell(problem, tone)
+    return Cell(_cost(path)), path.result_cell, code, Cell(problem, tone)
 
 
 def _first_lines(array: Array, lines: list[list[JudgedPath]]) -> list[list[JudgedPath]]:
@@ -383,14 +390,23 @@ def shapes_table(arrays: Sequence[Array]) -> Table:
     for array in arrays:
         cells = [Cell(array.name[index]) for index in varying]
         for kind in KINDS:
-            path = best(array, kind)
-            cells.append(Cell((path.brief_time or "yes") if path else "-"))
-            cells.append(Cell(path.code, code=True) if path else Cell("none", "bad"))
+            cells += _kind_cells(array, kind)
         rows.append(tuple(cells))
     titles = [Column(names[index], right=names[index] == "shape") for index in varying]
     for kind in KINDS:
         titles += [Column(kind, right=True), Column("path")]
     return Table(tuple(titles), tuple(rows))
+
+
+def _kind_cells(array: Array, kind: str) -> tuple[Cell, Cell]:
+    """Return time and code of the fastest path of a kind, or of an unsafe one with its rules."""
+    if path := best(array, kind):
+        return Cell(path.brief_time or "yes"), Cell(path.code, code=True)
+    for path in array.paths:
+        if (path.offered, path.safety.level) == (kind, "unsafe"):
+            rules = map(with_name, path.safety.rules or path.safety.suspected)
+            return Cell("unsafe", "bad"), Cell(path.code, code=True, note=", ".join(rules))
+    return Cell("-"), Cell("none", "bad")
 
 
 # Several pairs
@@ -436,9 +452,11 @@ def pair_table(arrays: Sequence[Array]) -> Table:
 def code_table(arrays: Sequence[Array]) -> Table:
     """Return the code in each cell of :func:`pair_table`."""
     chosen = [(array, path) for array in arrays if (path := representative(array))]
-    rows = tuple((Cell(array.pair_text), *_row([path], "")[:3]) for array, path in chosen)
-    is_timed = any(path.is_timed for _, path in chosen)
-    return Table((Column("pair"), *_columns(is_timed)[:3]), rows)
+    columns = _columns([path for _, path in chosen])[:-1]
+    rows = (
+        (Cell(array.pair_text), *_row([path], "")[3 - len(columns) : 3]) for array, path in chosen
+    )
+    return Table((Column("pair"), *columns), tuple(rows))
 
 
 def _pair_cell(array: Array | None) -> tuple[str, Cell]:

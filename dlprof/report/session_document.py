@@ -324,7 +324,9 @@ def _problem(
     worst = findings[0]
     results = [session.results[index] for index in _indices(findings)]
     sentence, more, group = _headline(session, findings)
-    cases = [session.results[index].case for index in _indices([*group, *findings])]
+    examples = [session.results[index].case for index in _indices(group)]
+    examples.sort(key=lambda case: len(case.code))
+    cases = (*examples, *(result.case for result in results))
     codes = tuple({case.way: case.code for case in cases}.values())
     milder = [
         finding

@@ -39,6 +39,8 @@ STEP_COLUMNS = (
 LEAST_PERCENT = 2
 FEW = 2
 """The most models and inputs that have their table on the first screen."""
+ORDER_PHRASES = {"race": "races with queued work", "ordered": "is ordered behind queued work"}
+"""What a call does, by its words in the column ``queued work``. Others are phrases already."""
 ORDINALS = {None: "?", 1: "next call", 2: "2nd call", 3: "3rd call"}
 
 Looped = tuple[JudgedPath, Placement]
@@ -106,14 +108,16 @@ def _untimed_loops(heading: str, looped: Sequence[Looped]) -> Section:
     """Return the conversions of each turn with the host's time for them, without kernels."""
     rows: dict[str, tuple[float, str]] = {}
     """The host's time and the order, by code."""
+    taking = next((path for path, _ in looped if _is_operation(path)), None)
     for path, loop in looped:
-        forms = (path.code, loop.in_loop, queued_work(path)), (loop.use or "", loop.implicit, "")
-        for code, inside, order in forms:
+        forms = (path.code, loop.in_loop, path), (loop.use or "", loop.implicit, taking)
+        for code, inside, converting in forms:
             if inside is not None and loop.hoisted is not None:
-                host_ns = inside.median_ns - loop.hoisted.median_ns
+                order = queued_work(converting) if converting else ""
                 # A wait is as long as the queue, which has no time here.
-                is_wait = bool(order and path.case.waits_for)
-                rows.setdefault(code, (math.inf if is_wait else host_ns, order))
+                is_wait = "waits" in order
+                host_ns = math.inf if is_wait else inside.min_ns - loop.hoisted.min_ns
+                rows[code] = min(rows.get(code, (math.inf, order)), (host_ns, order))
     count = Cell(_argument_count(looped[0][1].use))
     cells = tuple(
         (count, Cell(host_text), Cell(order or "-"), Cell(code, code=True))
@@ -123,10 +127,17 @@ def _untimed_loops(heading: str, looped: Sequence[Looped]) -> Section:
     lines = [
         "Convert before the loop: then a turn converts nothing." if rows else "No loop could run.",
         *_keyword_lines({code: order for code, (_, order) in rows.items()}),
-        "host time: of these conversions alone. The time of kernels is left out.",
+        "host time: the least of these conversions alone. The time of kernels is left out.",
     ]
     tables = (Table(UNTIMED_COLUMNS, cells),) if cells else ()
     return Section(heading, (*tables, Lines(tuple(lines))), is_first=True)
+
+
+def _is_operation(path: JudgedPath) -> bool:
+    """Whether the path is the consumer's operation on the source itself: a kernel."""
+    result = path.case.result
+    use = result.recipe.result.get("use", "") if result.recipe else ""
+    return path.code == use.replace("{x}", result.case.source)
 
 
 def _argument_count(use: str | None) -> str:
@@ -142,8 +153,11 @@ def _keyword_lines(forms: dict[str, str]) -> Iterator[str]:
         for other, changed in forms.items():
             if order and changed and other.startswith(f"{code[:-1]}, "):
                 more = other[len(code) + 1 : -1]
-                does = f"{changed} instead of: {order}"
-                yield f"{more}: {does if changed != order else f'changes nothing ({order})'}."
+                without, does = (ORDER_PHRASES.get(word, word) for word in (order, changed))
+                if changed == order:
+                    yield f"{more} changes nothing: the call {does} in both forms."
+                else:
+                    yield f"With {more} the call {does}. Without it, the call {without}."
 
 
 def _median_ns(time: TimeMeasure | None) -> float:

@@ -38,7 +38,7 @@ MARKS = " ,([{.=)]}-/_"
 TEXT_SHARE = 0.32
 """The largest share of the width for text next to code."""
 FIRST_ROWS, SECTION_ROWS, FIRST_PROBLEMS = 12, 5, 2
-"""Limits of the first screen."""
+"""Limits of the first screen, which has every error."""
 FULL = " --full"
 BLANKS = re.compile(r"\n{3,}")
 
@@ -229,7 +229,8 @@ def _problems(
     problems: Sequence[Problem], tables: Sequence[Table], is_full: bool
 ) -> RenderableType:
     grid = _grid()
-    shown = problems if is_full else problems[:FIRST_PROBLEMS]
+    errors = sum(problem.severity == "error" for problem in problems)
+    shown = problems if is_full else problems[: max(FIRST_PROBLEMS, errors)]
     for problem in shown:
         more = f" ({counted(problem.more, 'more path')})" if problem.more else ""
         severity = Text(problem.severity, style=STYLES[problem.severity])

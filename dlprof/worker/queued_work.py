@@ -212,6 +212,12 @@ class QueuedWork:
             self._run()
             return self._namespace.pop("y")
 
+    def finished(self) -> Any:
+        """Return a new array whose work is done."""
+        array = self.enqueue(1)
+        self.finish(array)
+        return array
+
     def finish(self, array: Any) -> None:
         """Wait for that array."""
         with self._producer.at_home():
@@ -293,10 +299,11 @@ class QueuedWork:
         busy = [stream for side, stream in sides if side.gpu is gpu]
         count = SEVERAL if None in busy else 1
         streams = [parallel_stream(gpu, f"unrelated work {i}", *busy) for i in range(count)]
-        return tuple(partial(_queue_unrelated, gpu, stream) for stream in streams)
+        return tuple(partial(queue_unrelated, gpu, stream) for stream in streams)
 
 
-def _queue_unrelated(gpu: Gpu, stream: int | None, duration_ns: int) -> Callable[[], None]:
+def queue_unrelated(gpu: Gpu, stream: int | None, duration_ns: int) -> Callable[[], None]:
+    """Queue work of ``duration_ns`` that no array depends on, and return a wait for it."""
     if stream is None:  # its work ends at once, and the instrument sees that
         return lambda: None
     gpu.spin(stream, duration_ns)

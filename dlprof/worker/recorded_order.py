@@ -9,7 +9,7 @@ and a call that does not return before the longest limit waits.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -36,13 +36,18 @@ def measure_queue(
     """Return the verdict on a conversion behind queued work."""
     for _ in range(2):  # the first use may load code, which waits for the device
         array = queue.enqueue(1)
-        _finish(queue, queue.convert(array), array)
+        result = queue.convert(array)
+        if queue.ready is not None:
+            queue.ready(result)
+        queue.finish(array)
     cause: dict[str, Any] = {}
     try:
         host_waits, is_ordered, waits_for_all = _waits(queue, gpu, queue.convert), None, False
         if host_waits:
-            waits_for_all = _waits_for(queue, gpu, queue.unrelated)
-            cause["waits_for_later"] = _waits_for(queue, gpu, [queue.later])
+            # Each look has a new array: a framework may keep the host copy of an old one.
+            waits = partial(waits_for, gpu, queue.convert, queue.finished)
+            waits_for_all = all(map(waits, queue.unrelated))
+            cause["waits_for_later"] = waits(queue.later)
             if queue.export is not None and _waits(queue, gpu, queue.export):
                 cause["waits_in"] = queue.export_code
         elif queue.ready is not None:
@@ -63,28 +68,6 @@ def measure_queue(
     if is_ordered is None:
         return verdict("unknown", evidence, NOT_TOLD)
     return verdict("stream-ordered" if is_ordered else "unordered", evidence)
-
-
-def _finish(queue: QueuedWork, result: Any, array: Any) -> None:
-    if queue.ready is not None:
-        queue.ready(result)
-    queue.finish(array)
-
-
-def waits_for_stream(gpu: Gpu, stream: int, call: Callable[[], Any]) -> bool:
-    """Whether the call waits for work on a stream that has nothing to do with it."""
-
-    def look(limit_ns: int) -> Gate:
-        gpu.close_gate(limit_ns)
-        gpu.spin(stream, 0)
-        _launched(gpu)
-        call()
-        state = gpu.gate()
-        gpu.open_gate()
-        gpu.synchronize(stream)
-        return state
-
-    return _always_waits(look)
 
 
 def _waits(
@@ -136,19 +119,20 @@ def _launched(gpu: Gpu) -> Gate:
     return gpu.gate()
 
 
-def _waits_for(queue: QueuedWork, gpu: Gpu, works: Sequence[OtherWork]) -> bool:
-    """Whether the call waits for each of these works, which have nothing to do with its source."""
+def waits_for(
+    gpu: Gpu, call: Callable[[Any], Any], prepare: Callable[[], Any], work: OtherWork
+) -> bool:
+    """Whether the call on what ``prepare`` returns waits for work that is queued in between."""
 
-    def look(other_work: OtherWork, limit_ns: int) -> Gate:
-        array = queue.enqueue(1)  # a framework may keep the host copy of an old one
-        queue.finish(array)
+    def look(limit_ns: int) -> Gate:
+        argument = prepare()
         gpu.close_gate(limit_ns)
-        finish = other_work(1)
+        finish = work(1)
         _launched(gpu)
-        queue.convert(array)
+        call(argument)
         state = gpu.gate()
         gpu.open_gate()
         finish()
         return state
 
-    return all(_always_waits(partial(look, other_work)) for other_work in works)
+    return _always_waits(look)

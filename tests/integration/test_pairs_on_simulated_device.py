@@ -6,7 +6,9 @@ stream and for a non-blocking one of the framework's own: the worse of both.
 
 import json
 import os
+import re
 import subprocess
+from pathlib import Path
 
 import command_line
 import pytest
@@ -144,6 +146,32 @@ def test_page_locked_memory_stays_on_the_host_or_is_copied(pair, code, device, t
     (result,) = session.results
     assert result.ownership.verdict == ("view" if device == "cpu" else "copy")
     assert result.ownership.evidence.result_device == device
+
+
+SCENARIO = Path(__file__).parents[2] / "scenarios" / "torch-numba-loop.toml"
+
+
+def test_a_loop_that_converts_at_each_launch_is_told_without_a_gpu(tmp_path):
+    where = ("--device", "simulated", "--python", PYTHON, "--shape", "32x32,64x64")
+    paths = ("--path", "*as_cuda_array(x*", "--path", "kernel[[]128, 32](x)")
+    words = (SCENARIO, *where, *paths, "-o", tmp_path / "s.json")
+    found = command_line.dlprof("run", *words, COLUMNS="120")
+    assert found.code == 0, found.err
+    pairs, *loops = found.out.split("In a loop with ")
+    assert re.search(r"torch → numba +32.32 +unsafe +numba.cuda.as_cuda_array\(x\)  DLP003", pairs)
+    for told in loops:
+        assert re.search(r"3 arrays +\d.* [mµ]s +ordered +stencil\[", told)
+        assert re.search(
+            r"3 arrays +\d.* [mµ]s +race +numba.cuda.as_cuda_array\(x, sync=False", told
+        )
+        assert "Convert before the loop" in told
+        assert "The time of kernels is left out." in told
+    *from_torch, cupy, last = loops
+    for told in from_torch:
+        assert "sync=False changes nothing: the call races" in told
+    for told in (cupy, last):
+        assert re.search(r"3 arrays +- +waits for the queue +numba.cuda.as_cuda_array\(x\)", told)
+        assert "Without it, the call waits for the queue." in told
 
 
 def test_conformance_is_checked_with_arrays_on_the_device(tmp_path):

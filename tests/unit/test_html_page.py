@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reading import Page
 
 from dlprof.measuring.judged import judged
-from dlprof.report.document import Lines, Section, Table
+from dlprof.report.document import Table
 from dlprof.report.html import render
 from dlprof.report.session_document import session_document
 from dlprof.runner.session_file import parse
@@ -92,12 +92,10 @@ def test_a_long_document_stays_small_and_reports_its_omissions():
     long = document(
         tables=(Table(COLUMNS, rows), Table(COLUMNS, rows)),
         problems=tuple(problem(f"DLP{number:03}", codes=("f(x)",) * 99) for number in range(50)),
-        sections=(Section("a", (Lines(("line",) * 10**4),)),),
     )
     text = render(long)
     assert len(text.encode()) < 1_000_000
-    for count in ("2,500 more", "9,800 more"):
-        assert count in Page(text).text
+    assert "2,500 more" in Page(text).text
 
 
 def test_the_session_can_be_recovered(html):

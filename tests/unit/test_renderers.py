@@ -75,6 +75,15 @@ def test_a_problem_names_a_path_unless_the_table_marks_one():
     assert "negated: a negative that is not computed yet" in screen
 
 
+def test_the_first_screen_has_every_error_and_counts_the_others():
+    errors = [Problem(f"DLP00{at}", "error", "A path is wrong.") for at in range(4)]
+    problems = (*errors, Problem("DLP009", "warning", "A path is slow."))
+    screen = terminal.render(Document("a", problems=problems), 80)
+    assert [error.rule in screen for error in errors] == [True] * 4
+    assert "DLP009" not in screen
+    assert "1 warning" in screen
+
+
 def test_full_says_a_single_finding_once_and_its_evidence_behind_the_advice():
     found = Problem("DLP012", "info", "1 path is slower.", details=("f(x) is slower than g(x).",))
     found = replace(found, evidence=("evidence: 2 ns",), advice=("Write g(x).",))

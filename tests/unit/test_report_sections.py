@@ -37,22 +37,30 @@ def test_a_loop_has_a_table_on_the_first_screen_and_names_the_break_even():
     assert "69 %" in told(found)
 
 
+KERNEL = "kernel[1, 1](x, weights, output)"
+
+
 def untimed_loop(code, in_loop, order):
     loop = {
-        "use": "kernel[1, 1](x, weights, output)",
+        "use": KERNEL,
         "in_loop": spread(in_loop),
         "hoisted": spread(100 * US),
         "implicit": spread(120 * US),
     }
     parts = {"placement": loop, "ordering": verdict(order, recorded=True), "untimed": True}
-    return path(code, case={"device": "cuda"}, **parts)
+    recipe = {"result": {"use": "launch({x})"}}
+    return path(code, case={"device": "cuda"}, recipe=recipe, **parts)
 
 
 @pytest.mark.parametrize(
     ("order", "says", "time"),
     [
-        ("host-sync", "sync=False: race instead of: waits", "-"),
-        ("unordered", "sync=False: changes nothing (race)", "150 µs"),
+        (
+            "host-sync",
+            "With sync=False the call races with queued work. Without it, the call waits",
+            "-",
+        ),
+        ("unordered", "sync=False changes nothing: the call races", "150 µs"),
     ],
 )
 def test_a_loop_on_a_simulated_device_has_the_time_of_its_conversions_alone(order, says, time):
@@ -60,11 +68,23 @@ def test_a_loop_on_a_simulated_device_has_the_time_of_its_conversions_alone(orde
     other = untimed_loop("view(x, sync=False)", 200 * US, "unordered")
     found = section("In a loop", waits, other)
     rows = {row[3]: row[:3] for row in texts(found)}
-    assert rows["view(x, sync=False)"] == ["3 arrays", "100 µs", "race"]
-    assert rows["kernel[1, 1](x, weights, output)"] == ["3 arrays", "20 µs", "-"]
+    assert rows["view(x, sync=False)"] == ["3 arrays", "99 µs", "race"]
+    assert rows[KERNEL] == ["3 arrays", "20 µs", "-"]
     assert rows["view(x)"][1] == time
     assert says in told(found)
     assert "Convert before the loop" in told(found)
+
+
+@pytest.mark.parametrize(
+    ("order", "cells"),
+    [("stream-ordered", ["20 µs", "ordered"]), ("host-sync", ["-", "waits for the queue"])],
+)
+def test_a_kernel_that_takes_the_array_itself_has_the_order_of_its_own_path(order, cells):
+    launch = untimed_loop("launch(x)", 0, order)
+    nothing = launch.placement.model_copy(update={"in_loop": None, "hoisted": None})
+    launch = launch.model_copy(update={"placement": nothing})
+    found = section("In a loop", untimed_loop("view(x)", 250 * US, "unordered"), launch)
+    assert {row[3]: row[1:3] for row in texts(found)}[KERNEL] == cells
 
 
 @pytest.mark.parametrize("ci95", [None, (0.1, 0.9)], ids=["one process", "disagree"])

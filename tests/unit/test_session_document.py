@@ -146,6 +146,12 @@ def test_an_upload_without_times_says_whether_it_waits_for_the_consumers_work(wa
     assert found.tables[0].rows[0][0].text == text
 
 
+def test_a_table_has_no_column_for_queued_work_that_is_not_known():
+    (table,) = document(copy("a(x)", None, untimed=True), refused(), simulated=1).tables
+    assert [column.title for column in table.columns] == ["result", "path", "problem"]
+    assert texts(table)[0] == ["copy", "a(x)", ""]
+
+
 def test_a_problem_counts_its_paths_as_the_table_does():
     unaligned = {"1048576": "torn"}, {"1048576": "whole"}
     some = copy(
@@ -359,6 +365,13 @@ def test_several_shapes_are_counted_and_have_a_line_each():
     assert [row[0] for row in texts(found.tables[0])] == ["4", "400"]
 
 
+def test_an_unsafe_view_is_named_with_its_rule_if_a_shape_has_no_other():
+    racing = view(ordering=verdict("unordered"), case={"device": "cuda"})
+    other = racing.model_copy(update={"case": racing.case.model_copy(update={"shape": (9,)})})
+    (table,) = document(racing, other).tables
+    assert texts(table)[0][1:] == ["unsafe", "view(x) DLP003 unordered", "-", "none"]
+
+
 def test_several_pairs_are_a_table_of_producers_and_consumers():
     ways = [("a", "b"), ("b", "a")]
     results = [view(case={"producer": one, "consumer": other}) for one, other in ways]
@@ -395,3 +408,12 @@ def test_a_copy_that_leaves_the_device_says_so(consumer, note):
     result = path("f(x)", case=case, owner=owned("copy", device="cpu"))
     found = {answer.code: answer for answer in document(result, path("g(x)", case=case)).answers}
     assert found["f(x)"].note == note
+
+
+def test_a_copy_that_stays_on_the_device_is_named_before_one_that_is_on_the_host():
+    case = {"device": "cuda", "consumer": "jax"}
+    away = copy("away(x)", 1 * US, case=case, ownership=owned("copy", device="cpu"))
+    stays = copy("stays(x)", 9 * US, case=case, ownership=owned("copy", device="cuda"))
+    found = document(view(case=case, ownership=owned("view", device="cuda")), away, stays)
+    assert "stays(x)" in {answer.code for answer in found.answers}
+    assert "away(x)" not in {answer.code for answer in found.answers}

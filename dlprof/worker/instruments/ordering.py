@@ -39,6 +39,7 @@ from dlprof.worker.queued_work import (
     calibrate,
     default_sides,
     moved_sides,
+    queue_unrelated,
 )
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
@@ -85,7 +86,8 @@ def _upload_waits(subject: Subject, gpu: Gpu) -> bool | None:
         own_ns = gpu.host_ns() - begin
     gpu.synchronize(stream)
     if gpu.is_simulated:
-        return recorded_order.waits_for_stream(gpu, stream, subject.convert)
+        work = partial(queue_unrelated, gpu, stream)
+        return recorded_order.waits_for(gpu, lambda _: subject.convert(), lambda: None, work)
     waited = []
     for _ in range(REPEATS):
         end = gpu.event()
@@ -133,9 +135,7 @@ def _is_of_another_layout(subject: Subject, queue: QueuedWork) -> bool:
     """
     if subject.spec.layout in WHOLE_LAYOUTS:
         return False
-    array = queue.enqueue(1)
-    queue.finish(array)
-    return memory.span(array) != memory.span(subject.source)
+    return memory.span(queue.finished()) != memory.span(subject.source)
 
 
 def worse(runs: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -353,8 +353,7 @@ def _unrelated_fit(queue: QueuedWork, points: Sequence[Point]) -> Fit | None:
 
 
 def _stream_fit(queue: QueuedWork, unrelated: OtherWork, lengths_ns: Sequence[int]) -> Fit:
-    array = queue.enqueue(1)
-    queue.finish(array)
+    array = queue.finished()
     points: list[tuple[float, float]] = []
     line = NOTHING_KNOWN
     for turn in range(MOST_TURNS):

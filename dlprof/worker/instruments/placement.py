@@ -12,7 +12,7 @@ placement without a time).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -35,26 +35,24 @@ def measure(subject: Subject, budget_ns: int, placements: Sequence[str]) -> dict
     if subject.result_device == "cpu":
         memory.check_more(ARRAYS * subject.spec.size_bytes)
     names = [name for name in PLACEMENTS if name in placements]
-    refused: dict[str, str] = {}
-    for use in _operations(subject):
-        loops, reasons = _loops(subject, use, names)
-        if loops:
-            timings = timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns())
-            times = {name: asdict(timing) for name, timing in timings.items()}
-            return {"use": _applied(use), "times": times, "refused": refused | reasons}
-        refused |= {f"{_applied(use)}, {name}": reason for name, reason in reasons.items()}
-    return {"use": None, "times": {}, "refused": refused}
+    use = _operation(subject)
+    loops, refused = _loops(subject, use, names)
+    if not loops:
+        return {"use": None, "times": {}, "refused": refused}
+    timings = timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns())
+    times = {name: asdict(timing) for name, timing in timings.items()}
+    return {"use": _applied(use), "times": times, "refused": refused}
 
 
-def _operations(subject: Subject) -> Iterator[Use]:
-    """Yield the consumer's operations: the richer one first, then the plain one."""
+def _operation(subject: Subject) -> Use:
+    """Return an operation of the consumer: on several arrays if it has one, else on one."""
     consumer, device = subject.consumer, subject.result_device
     spec = replace(subject.spec, device=device)
     many = None if subject.is_one_array else consumer.use_many(spec)
     if many is not None:
         check_code(many.code, f"{consumer.name}'s use_many", names=("x", *many.shapes))
-        yield many
-    yield Use(check_code(consumer.use(device), f"{consumer.name}'s use"))
+        return many
+    return Use(check_code(consumer.use(device), f"{consumer.name}'s use"))
 
 
 def _loops(
