@@ -26,7 +26,6 @@ from dlprof.runner.user_code import request_for
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dlprof.report.document import Document
     from dlprof.runner.catalog import Catalog
     from dlprof.runner.trace import Trace, TraceRow
     from dlprof.runner.worker_client import Workers
@@ -123,21 +122,11 @@ class Traced:
 
     def __str__(self) -> str:
         from dlprof.report.terminal import render
-
-        return render(self._document(), full=True)
-
-    def _repr_markdown_(self) -> str:
-        """Return the report for a notebook."""
-        from dlprof.report.markdown import render
-
-        return render(self._document())
-
-    def _document(self) -> Document:
         from dlprof.report.trace_document import trace_document
 
         if self.trace is None:
             raise UsageError("the block that is traced has not ended")
-        return trace_document(self.trace, full=True)
+        return render(trace_document(self.trace, full=True), full=True)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ goes on over releases.
 
 from __future__ import annotations
 
-import linecache
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,14 +144,16 @@ def sarif(trace: Trace) -> str:
 def _message(row: TraceRow, word: str) -> str:
     """Return what a line does, how often, what it takes, and what to write instead."""
     calls = counted(row.calls, "call")
-    if word == WAIT:
-        return f"{row.conversion} waited {plain_time(row.waited_ns)} for queued work in {calls}."
     took = f"{plain_time(row.total_ns)} in {calls}"
     if word == CROSSING:
         ways = dict.fromkeys(f"from {old} to {new}" for old, new, _ in row.crossings)
         return f"{row.conversion} moves arrays {', '.join(ways)}: {took}."
-    copied = f"{row.conversion} copied {size_text(row.bytes, 2)}: {took}"
-    return "; ".join(filter(None, (copied, replacement(row).rstrip(".")))) + "."
+    does = f"copied {size_text(row.bytes, 2)}: {took}"
+    if word == WAIT:
+        waited = f" {plain_time(row.waited_ns)}" * bool(row.waited_ns)
+        does = f"waited{waited} for the queue in {calls}"
+    advice = replacement(row).rstrip(".")
+    return "; ".join(filter(None, (f"{row.conversion} {does}", advice))) + "."
 
 
 def _location(row: TraceRow) -> dict[str, Any]:
@@ -164,13 +165,7 @@ def _location(row: TraceRow) -> dict[str, Any]:
         uri = path.as_uri() if path.is_absolute() else quote(row.file)
     place: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if row.line > 0:
-        first, last, *offsets = row.span or (row.line, row.line)
+        first, last, *_ = row.span or (row.line, row.line)
         text = row.expression or row.conversion
-        region = {"startLine": first, "endLine": last, "snippet": {"text": text}}
-        ends = ("startColumn", first), ("endColumn", last)
-        for (key, line), offset in zip(ends, offsets, strict=False):
-            begin = linecache.getline(row.file, line).encode()[:offset]
-            if len(begin) == offset:  # in bytes; less if the file has changed
-                region[key] = len(begin.decode(errors="replace")) + 1
-        place["region"] = region
+        place["region"] = {"startLine": first, "endLine": last, "snippet": {"text": text}}
     return place

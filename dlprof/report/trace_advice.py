@@ -8,8 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dlprof.runner.axes import shape_text
-from dlprof.runner.quantity import plain_time, significant, size_text
+from dlprof.runner.quantity import plain_time, size_text
 from dlprof.runner.trace import LEAST_SHARE, Trace, TraceRow
 from dlprof.text.clean import counted
 
@@ -33,6 +32,22 @@ STACKED = {
     "tensorflow": "tf.convert_to_tensor(numpy.stack(list))",
 }
 """By framework: a conversion of a list of NumPy arrays that copies whole arrays."""
+AFTERWARD = "keep results on the device, as a sum or a stack, and {} once after the loop."
+PINNED = (
+    "from pinned memory, non_blocking=True does not: then write to x only when the copy is done."
+)
+WAITS = {
+    "tf.experimental.dlpack.to_dlpack(x)": (
+        "waits for all that TensorFlow has queued, as its other exports do:"
+        " convert once, before or after the loop."
+    ),
+    "numba.cuda.as_cuda_array(x)": (
+        "waits for the queue: call it once before the loop, or with sync=False if the kernel runs"
+        " on the stream of x."
+    ),
+    **dict.fromkeys(("x.to()", "x.cuda()", "t.copy_(x)"), f"waits for the queue; {PINNED}"),
+}
+"""By a conversion that waits in a loop: the cause, and what does without."""
 LAUNCH = "kernel[…](x)"
 MOST_ADVICE = 3
 LEAST_LINE_NS = 100_000_000
@@ -60,7 +75,11 @@ def notes(trace: Trace) -> Iterator[str]:
         )
     yield from _ways_back(trace)
     if trace.uncounted:
-        texts = [_uncounted(trace, *entry) for entry in trace.uncounted]
+        texts = [
+            f"{' and '.join(copies)} in {short_file(file)}:{line}"
+            + (f" (whole line {plain_time(took_ns)})" if took_ns >= LEAST_LINE_NS else "")
+            for file, line, took_ns, copies in trace.uncounted
+        ]
         more = f"; {counted(len(texts) - MOST_ADVICE, 'more line')}" if texts[MOST_ADVICE:] else ""
         yield f"may copy without a row: {'; '.join(texts[:MOST_ADVICE])}{more}."
     if trace.unseen:
@@ -69,7 +88,7 @@ def notes(trace: Trace) -> Iterator[str]:
 
 
 def _ways_back(trace: Trace) -> Iterator[str]:
-    """Name lines between which an array goes to a framework and back, or may do so."""
+    """Name lines between which an array goes to a framework and back."""
     found: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for row in trace.rows:
         if row.origin is not None:
@@ -80,31 +99,6 @@ def _ways_back(trace: Trace) -> Iterator[str]:
     for (way, first), backs in [*found.items()][:MOST_ADVICE]:
         took = f"{first_places([*backs])} took memory of a result of {first}"
         yield f"{way}: {took} in the first call."
-    if found:
-        return
-    rows: dict[tuple[str, ...], TraceRow] = {}
-    for row in trace.rows:
-        for dtype, shape, *_ in row.arrays:
-            array = f"{dtype} {shape_text(tuple(shape))}"
-            rows.setdefault((row.producer, row.consumer, array), row)
-            other = rows.get((row.consumer, row.producer, array), row)
-            if other.producer != row.producer and math.prod(shape) > 1:
-                places = " and ".join(
-                    f"{end.producer} → {end.consumer} in {row_place(end)}" for end in (other, row)
-                )
-                yield f"{array} goes {places}; whether it is the same array is not followed."
-                return
-
-
-def _uncounted(trace: Trace, file: str, line: int, took_ns: int, copies: Sequence[str]) -> str:
-    """Return calls, place and, if it is long, the time of the whole line."""
-    text = f"{' and '.join(copies)} in {short_file(file)}:{line}"
-    if took_ns < LEAST_LINE_NS:
-        return text
-    share = (
-        f", {significant(100 * took_ns / trace.wall_ns, 2)} %" if took_ns < trace.wall_ns else ""
-    )
-    return f"{text} (whole line {plain_time(took_ns)}{share})"
 
 
 def row_place(row: TraceRow) -> str:
@@ -135,8 +129,8 @@ def short_file(file: str) -> str:
 
 def replacement(row: TraceRow, wall_ns: float = math.inf) -> str:
     """Return what to write instead of the row's conversion; empty if no way is known as better."""
-    if row.reads and (row.waits or row.maybe_waits or row.device.partition(":")[0] != "cpu"):
-        return f"{row.conversion} waits for the device: sum there, and read once after the loop."
+    if advice := _wait_advice(row):
+        return advice
     if row.conversion == LAUNCH and row.calls > 1:
         before = "write cuda.as_cuda_array(x) before the loop"
         if row.copies:
@@ -153,6 +147,17 @@ def replacement(row: TraceRow, wall_ns: float = math.inf) -> str:
         return ""
     better, change = REPLACEMENTS[row.conversion, row.producer]
     return f"instead of {row.conversion} write {better}: it {change}."
+
+
+def _wait_advice(row: TraceRow) -> str:
+    waits, call = row.waits or row.maybe_waits, row.waits_in or row.conversion
+    if row.reads and (waits or row.device.partition(":")[0] != "cpu"):
+        return f"reads wait for the queue: {AFTERWARD.format('read')}"
+    if row.calls == 1 or not waits:
+        return ""
+    if "cpu" in [target for _, target, _ in row.crossings]:
+        return f"copies to the host wait for the queue: {AFTERWARD.format('copy')}"
+    return f"{call} {WAITS[call]}" if call in WAITS else ""
 
 
 def joins_arrays(row: TraceRow) -> bool:

@@ -6,6 +6,7 @@ The page also shows when lines converted, and their source.
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from dlprof.errors import UsageError
 from dlprof.probes.base import ANY_DEVICE, DTYPES
+from dlprof.probes.builtin import ALL
 from dlprof.report.document import (
     Answer,
     Cell,
@@ -53,14 +55,14 @@ LEAST_WIDTH, LEAST_OPACITY = 0.2, 0.25
 MOST_TICKS = 6
 UNNAMED = ("?", OTHERS)
 """Dtypes of arrays that were not looked at."""
-UNTRACED = "untraced"
-"""The consumer of a capsule that no traced call took in."""
+MEASURABLE = {probe.name for probe in ALL}
 LEAST_SLOW_BYTES, SLOW_BYTES_PER_S = 1 << 20, 100e6
 """Copies of this much in all are slow below this speed: memory is some hundred times as fast."""
 LEAST_SLOW_COPY_BYTES = 64 << 10
 """Of smaller copies, most of the time is the call's own."""
 LONG = 36
 """Characters up to which a table shows an expression; else it shows the conversion."""
+SWITCHES = re.compile(r"((?:, \w+=(?:True|False))+)\)$")
 COLUMNS = (
     Column("own time", right=True),
     Column("calls", right=True),
@@ -158,13 +160,17 @@ def _answer(word: str, trace: Trace) -> Answer:
     note = f"{row_place(row)}; {counted(row.calls, 'call')}"
     took_ns = _without_waits(row) if word == COPY else row.waited_ns
     if row.waits and not took_ns:  # of waits that a simulated device recorded
-        return Answer(word, _short(row), "", note)
+        return Answer(word, row.waits_in or _short(row), "", note)
     return Answer(label, _short(row), plain_time(took_ns), note)
 
 
 def _short(row: TraceRow) -> str:
-    """Return the expression, or the conversion where that is too long."""
-    return row.expression if 0 < len(row.expression) <= LONG else row.conversion
+    """Return the expression, or the conversion with its switches where that is too long."""
+    if 0 < len(row.expression) <= LONG:
+        return row.expression
+    name = row.conversion.partition("(")[0].rpartition(".")[2]
+    found = SWITCHES.search(row.expression) if f"{name}(" in row.expression else None
+    return f"{row.conversion[:-1]}{found[1]})".replace("(, ", "(") if found else row.conversion
 
 
 def _title(trace: Trace) -> tuple[str, str]:
@@ -240,11 +246,11 @@ def _facts(row: TraceRow, full: bool) -> Iterator[str]:
         yield f"{row.copies:,} of {row.calls:,} copy"
     if row.waits and not row.waited_ns:  # a simulated device records waits, and has no times
         calls = f"{row.waits:,} of {row.calls:,} calls wait" if row.waits < row.calls else "waits"
-        yield f"{row.result}; {calls} for the device{f' in {row.waits_in}' * bool(row.waits_in)}"
+        yield f"{row.result}; {calls} for the queue{f' in {row.waits_in}' * bool(row.waits_in)}"
     elif row.waits:
-        yield f"{row.result}; waits {plain_time(row.waited_ns)} for queued work"
+        yield f"{row.result}; waits {plain_time(row.waited_ns)} for the queue"
     elif row.maybe_waits:
-        yield f"{row.maybe_waits:,} may wait for queued work"
+        yield f"{row.maybe_waits:,} may wait for the queue"
     yield from dict.fromkeys(
         f"crosses from {source} to {target}" for source, target, _ in row.crossings
     )
@@ -280,19 +286,19 @@ def _arrays(row: TraceRow) -> str:
     """Return the most frequent dtypes and shapes."""
     texts = [
         f"{dtype} {shape_text(shape)}" + (f": {calls:,} calls" if len(row.arrays) > 1 else "")
-        for dtype, shape, calls, _ in row.arrays[:MOST_ARRAYS]
+        for dtype, shape, calls, _ in row.arrays
         if dtype not in UNNAMED
     ]
-    hidden = len(row.arrays) - MOST_ARRAYS
-    return ", ".join([*texts, f"{hidden} more"] if hidden > 0 and texts else texts)
+    more = [f"{len(texts) - MOST_ARRAYS} more"] if texts[MOST_ARRAYS:] else []
+    return ", ".join([*texts[:MOST_ARRAYS], *more])
 
 
 def _can_be_measured(row: TraceRow) -> bool:
     """Whether a run with the row's array can name a faster path."""
-    if row.crossings or row.retyped or row.consumer in (row.producer, UNTRACED):
+    if row.crossings or row.retyped or row.producer == row.consumer:
         return False
-    if row.producer == "numbers":
-        return False  # a run makes lists of arrays
+    if not {row.producer, row.consumer} <= MEASURABLE:
+        return False
     return bool(row.waits or (row.copies and not joins_arrays(row)))
 
 
@@ -308,10 +314,13 @@ def measurable(trace: Trace) -> list[TraceRow]:
 
 def _commands(trace: Trace, name: str) -> Iterator[str]:
     for row in measurable(trace)[:1]:
-        options = [
-            word for name, text in array_options(row).items() for word in (f"--{name}", text)
-        ]
-        yield shlex.join(["dlprof", "run", row.producer, row.consumer, *options])
+        options = array_options(row)
+        if trace.simulated and options.get("device") == "cuda":
+            options["device"] = "simulated"
+        if trace.interpreter:
+            options["python"] = trace.interpreter
+        words = [word for name, text in options.items() for word in (f"--{name}", text)]
+        yield shlex.join(["dlprof", "run", row.producer, row.consumer, *words])
     if package := _library(trace.rows):
         yield shlex.join(["dlprof", "trace", "--include", package, *trace.program])
     yield f"dlprof report {shlex.quote(name)} --html report.html"
@@ -356,12 +365,10 @@ def _timeline(trace: Trace) -> Chart | None:
     step = math.ceil(step / 10 ** math.floor(math.log10(step))) * 10 ** math.floor(math.log10(step))
     first = math.ceil(origin / step)
     ticks = [number * step for number in range(first, math.floor(trace.wall_ns / step) + 1)]
-    hidden = len(trace.rows) - len(rows)
     return Chart(
         tuple(rows),
         tuple((100 * (ns - origin) / length, plain_time(ns) if ns else "0") for ns in ticks),
-        "When the lines converted: the stronger the color, the more of that time they took."
-        + (f" The table has {counted(hidden, 'more line')}." if hidden else ""),
+        "When the lines converted: the stronger the color, the more of that time they took.",
     )
 
 
@@ -426,24 +433,14 @@ def _source(
 def chrome(trace: Trace) -> str:
     """Return each conversion as an event for Perfetto, speedscope and Chrome's trace viewer.
 
-    The format is Chromium's "Trace Event Format", with complete events.
-
-    Raises :class:`UsageError` if the program ran without ``--chrome``.
+    The format is Chromium's "Trace Event Format", with complete events. Raises
+    :class:`UsageError` if the program ran without ``--chrome``.
     """
     if trace.rows and not trace.events:
         raise UsageError(
             "the trace has no single conversions: give --chrome to dlprof trace with the program"
         )
     names = [f"{_line(row)} {row.expression or row.conversion}" for row in trace.rows]
-    programs = [
-        {
-            "ph": "M",
-            "name": "process_name",
-            "pid": process.pid,
-            "args": {"name": " ".join(process.argv) or "program"},
-        }
-        for process in trace.processes
-    ]
     events = [
         {
             "ph": "X",
@@ -456,5 +453,5 @@ def chrome(trace: Trace) -> str:
         }
         for begin, took, row, process, thread in sorted(trace.events)
     ]
-    content = {"traceEvents": [*programs, *events], "displayTimeUnit": "ns"}
+    content = {"traceEvents": events, "displayTimeUnit": "ns"}
     return f"{json_text.dump(content)}\n"

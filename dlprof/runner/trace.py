@@ -129,6 +129,7 @@ class Trace(Model):
     wall_ns: Whole
     created: str = ""
     simulated: Whole = 0
+    interpreter: str = ""
     cores: Whole = 0
     foreign_cores: float | None = None
     python: str = ""
@@ -175,9 +176,9 @@ def trace(
         raise UsageError(f"there is no file {name or repr(name)}; -m runs a module")
     with TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True) as folder:
         options = {"folder": folder, "include": include, "events": events, "as_module": as_module}
+        is_same = same_interpreter(python)
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
-        flags = flags if same_interpreter(python) else ()
-        command = [python, *flags, MAIN, json.dumps(options)]
+        command = [python, *(flags if is_same else ()), MAIN, json.dumps(options)]
         variables: Mapping[str, str] = os.environ
         if simulated:
             variables = {**os.environ, **environment.variables(simulated)}
@@ -192,6 +193,7 @@ def trace(
                     "program": list(words),
                     "exit_code": code,
                     "simulated": simulated,
+                    "interpreter": "" if is_same else python,
                     "wall_ns": round(wall_s * 1e9),
                     "cores": len(os.sched_getaffinity(0)),
                     "foreign_cores": foreign_cores,

@@ -65,17 +65,25 @@ class Export:
     is_busy: bool | None = None
     waits: bool = False
     """Whether the call that made the capsule waited on the host."""
+    outcome: int = UNKNOWN
 
     def learn(self, kind: Kind | None, result: Any) -> None:
         """Take from its consumer what is not known of the source."""
         if self.key is None and kind is not None:
             self.key, self.nbytes = kind.key(result), kind.nbytes(result)
 
-    def flush(self) -> None:
-        """Count it alone: its consumer was not traced."""
-        count(self.row.meet(self.key, self.nbytes, self.device, 0), self.took_ns, UNKNOWN, 0)
+    def taken(self, row: Row) -> Export:
+        """Return it for the row of its consumer. A wait counts on its own line."""
+        if self.waits and self.row.line != row.line:
+            self.flush(row.target.framework)
+        return self
+
+    def flush(self, consumer: str = "untraced") -> None:
+        """Count the call that made it, without its consumer."""
+        numbers = self.row.meet(self.key, self.nbytes, self.device, 0)
+        count(numbers, self.took_ns, self.outcome, 0)
         self.row.recorded[False] += self.waits
-        self.row.consumer = "untraced"
+        self.row.consumer, self.took_ns, self.waits = consumer, 0.0, False
 
 
 PARTS: Any = map(attrgetter, ("address", "key", "nbytes", "device"))
@@ -184,7 +192,7 @@ class Calls(dict[type, "Kind | None"]):
         if kind is CAPSULE:
             export = self.tracer.exports.pop(_pointer(source), None)
             row = self.row(frame, export.row.producer if export else kind.framework)
-            source = export or Export(row, kind.address(source))
+            source = export.taken(row) if export else Export(row, kind.address(source))
             kind, is_busy = EXPORT, source.is_busy
         elif kind is CONTAINER and type(next(leaves(source), None)) in NUMBER_TYPES:
             source, row = [], self.row(frame, "numbers")
@@ -261,8 +269,10 @@ class Calls(dict[type, "Kind | None"]):
         if result is source or kind is OWN:
             return False
         if result_kind is CAPSULE:
-            facts = kind.address(source), kind.device(source), kind.key(source), kind.nbytes(source)
-            export = Export(row, *facts, took_ns, queue[0] if queue else None, waits)
+            address = kind.address(source) or CAPSULE.address(result)
+            facts = address, kind.device(source), kind.key(source), kind.nbytes(source)
+            made = VIEWS if waits and address == CAPSULE.address(result) else UNKNOWN
+            export = Export(row, *facts, took_ns, queue[0] if queue else None, waits, made)
             self.tracer.hold(_pointer(result), export)
             return False
         if kind is EXPORT:

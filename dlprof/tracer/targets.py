@@ -24,6 +24,8 @@ READS = {
     "__float__": "float(x)",
     "__int__": "int(x)",
     "__bool__": "bool(x)",
+    "__index__": "operator.index(x)",
+    "__complex__": "complex(x)",
     "__format__": "format(x)",
     "__str__": "str(x)",
     "__repr__": "repr(x)",

@@ -12,8 +12,9 @@ from test_tracer import ROW, part
 from dlprof.cli.trace import end
 from dlprof.errors import FindingsFailed
 from dlprof.report import html, terminal
+from dlprof.report.trace_advice import replacement
 from dlprof.report.trace_document import chrome, measurable, trace_document
-from dlprof.runner.trace import Trace, merged
+from dlprof.runner.trace import Trace, TraceRow, merged
 
 SLOW = {**ROW, "line": 2, "total_ns": 400}
 RAISED = {
@@ -181,18 +182,59 @@ def test_each_array_is_measured_once_the_line_to_change_first_first():
     assert [row.line for row in measurable(trace_of(*lines, other, listed))] == [2, 3]
 
 
-def test_a_way_back_is_certain_if_an_array_took_it_and_else_has_a_doubt():
-    batch = {**BIG, "arrays": [["float32", [8, 4], 10, 128]]}
-    back = {**batch, **VIEW, "line": 2, "producer": "torch", "consumer": "numpy", "total_ns": 9}
+def test_a_way_back_is_named_if_an_array_took_it():
+    back = {**BIG, **VIEW, "line": 2, "producer": "torch", "consumer": "numpy", "total_ns": 9}
+    back |= {"origin": ["a.py", 1], "is_argument": True}
+    text = " ".join(terminal.render(trace_document(trace_of(BIG, back))).split())
+    assert "through torch and back to numpy, for a jitted function: a.py:2 took memory" in text
 
-    def report(*rows):
-        return " ".join(terminal.render(trace_document(trace_of(*rows))).split())
 
-    way = "float32 8x4 goes numpy → torch in a.py:1 and torch → numpy in a.py:2; whether"
-    assert way in report(batch, back)
-    known = report(batch, {**back, "origin": ["a.py", 1], "is_argument": True})
-    assert "through torch and back to numpy, for a jitted function: a.py:2 took memory" in known
-    assert "not followed" not in known + report(batch, BIG)
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("cuda.as_cuda_array(features_on_device, sync=False)", "f.as_cuda_array(x, sync=False)"),
+        ("cuda.as_cuda_array(features_on_device, axis=0, t=a)", "f.as_cuda_array(x)"),
+        ("cuda.as_cuda_array(made(features_on_device, copy=True))", "f.as_cuda_array(x)"),
+        ("cuda.as_cuda_array(features_on_device, sync=", "f.as_cuda_array(x)"),
+    ],
+)
+def test_a_long_expression_keeps_its_switches(expression, text):
+    row = {**BIG, "conversion": "f.as_cuda_array(x)"}
+    document = trace_document(trace_of({**row, "expression": expression}, RAISED))
+    assert document.tables[0].rows[0][4].text == text
+
+
+ON_DEVICE = {**BIG, "waits": 10, "device": "cuda:0", "producer": "torch"}
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ({"reads": 10, "consumer": "python"}, "reads wait for the queue: keep results on"),
+        ({"crossings": [["cuda:0", "cpu", 10]]}, "copies to the host wait for the queue: keep"),
+        ({"conversion": "x.to()"}, "x.to() waits for the queue; from pinned memory"),
+        (
+            {"waits_in": "tf.experimental.dlpack.to_dlpack(x)"},
+            "tf.experimental.dlpack.to_dlpack(x) waits for all that TensorFlow has",
+        ),
+        ({"conversion": "x.to()", "calls": 1}, ""),
+    ],
+)
+def test_a_wait_in_a_loop_has_its_cause_and_its_advice(row, text):
+    row = {**ON_DEVICE, **row}
+    advice = replacement(TraceRow.model_validate(row))
+    assert advice.startswith(text) if text else not advice
+    report = terminal.render(trace_document(trace_of(row, RAISED)))
+    assert "waits for the queue" in " ".join(report.split())
+
+
+def test_the_next_command_is_for_the_device_and_the_interpreter_of_the_program():
+    read = {**ON_DEVICE, "consumer": "python", "total_ns": 10**9}
+    taken = {**ON_DEVICE, "consumer": "cupy"}
+    update = {"simulated": 1, "interpreter": "/venv/python"}
+    command, *_ = trace_document(trace_of(read, taken).model_copy(update=update)).commands
+    assert command.startswith("dlprof run torch cupy ")
+    assert command.endswith("--device simulated --python /venv/python")
 
 
 @pytest.mark.parametrize(
