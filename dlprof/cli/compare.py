@@ -68,7 +68,7 @@ def _compare_many(places: Sequence[Path], given: Given, outputs: Outputs) -> Non
         raise UsageError("the sessions are of one environment: name two of them")
     document = environments_document(environments)
     outputs.print_report(document)
-    outputs.write(document, {"--json": lambda: [environments_json(environments)]})
+    outputs.write(document, {"--json": lambda: environments_json(environments)})
 
 
 def compare_files(
@@ -124,10 +124,10 @@ def report(
     if not comparison.nothing:  # the error says so
         outputs.print_report(document)
     texts = {
-        "--json": lambda: [as_json(comparison, code)],
-        "--junit": lambda: [junit(f"dlprof {verb}", checks)],
-        "--export bmf": lambda: [exports.bmf(head())],
-        "--export github-benchmark": lambda: [exports.github_benchmark(head())],
+        "--json": lambda: as_json(comparison, code),
+        "--junit": lambda: junit(f"dlprof {verb}", checks),
+        "--export bmf": lambda: exports.bmf(head()),
+        "--export github-benchmark": lambda: exports.github_benchmark(head()),
     }
     outputs.write(document, texts, checks=checks)
     errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}

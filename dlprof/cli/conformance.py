@@ -99,7 +99,7 @@ def conformance(
     measured = reports.Conformance(probe.name, probe.version or "", python, found, given[DEVICE])
     document = reports.conformance_document(measured)
     outputs.print_report(document)
-    outputs.write(document, {"--json": lambda: [reports.as_json(measured)]})
+    outputs.write(document, {"--json": lambda: reports.as_json(measured)})
     if output is not None:
         deliver(reports.as_json(measured), output)
     if not severities:

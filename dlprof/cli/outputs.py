@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ FORMS = ("json", "html", "csv", "markdown", "junit", "chrome")
 SUMMARY = "GITHUB_STEP_SUMMARY"
 LONGEST_SUMMARY = 250_000
 """Characters; GitHub drops the summary of a step above 1 MiB."""
-Texts = Mapping[str, Callable[[], Iterable[str]]]
+Texts = Mapping[str, Callable[[], str]]
 """The text of each form, by its option."""
 
 
@@ -103,20 +103,19 @@ class Outputs:
         from dlprof.report.checks import github
 
         texts = {
-            "--html": lambda: [html.render(document)],
-            "--markdown": lambda: [markdown.render(document)],
+            "--html": lambda: html.render(document),
+            "--markdown": lambda: markdown.render(document),
             **texts,
         }
         for name, target in self.targets.items():
             if name not in texts:
                 continue
             if target == STDOUT:
-                for text in texts[name]():
-                    say(text, is_json=name in JSON_FORMS)
+                say(texts[name](), is_json=name in JSON_FORMS)
                 continue
             self.check_no_session(name)  # the session of this run may be there by now
             with files.atomic(Path(target)) as file:
-                file.writelines(texts[name]())
+                file.write(texts[name]())
         if self.github:
             typer.echo(github(problems, checks), nl=False)
             _summarize(f"{markdown.render(document)}\n")
@@ -147,16 +146,14 @@ def write_session(
 
     fails = fail_on.fails if fail_on is not None else lambda _: False
     texts: Texts = {
-        "--json": lambda: [session_file.document(session)],
-        "--html": lambda: [
-            html.render(session_document(session, html.SAVED, scripts=True), session)
-        ],
-        "--csv": lambda: [data_table.csv_text(session)],
-        "--junit": lambda: [
-            checks.junit(f"dlprof {session.command[0]}", checks.checks(session, fails))
-        ],
-        "--export bmf": lambda: [exports.bmf(session)],
-        "--export github-benchmark": lambda: [exports.github_benchmark(session)],
+        "--json": lambda: session_file.document(session),
+        "--html": lambda: html.render(session_document(session, html.SAVED, scripts=True), session),
+        "--csv": lambda: data_table.csv_text(session),
+        "--junit": lambda: checks.junit(
+            f"dlprof {session.command[0]}", checks.checks(session, fails)
+        ),
+        "--export bmf": lambda: exports.bmf(session),
+        "--export github-benchmark": lambda: exports.github_benchmark(session),
     }
     run_checks = [*checks.run_checks(session), *checks.expectation_checks(session)]
     outputs.write(document, texts, document.problems, run_checks)

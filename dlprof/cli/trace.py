@@ -193,9 +193,9 @@ def _write(trace: Trace, outputs: Outputs, path: Path) -> None:
     from dlprof.runner import trace as tracing
 
     texts = {
-        "--json": lambda: [tracing.text(trace)],
-        "--chrome": lambda: [chrome(trace)],
-        "--export sarif": lambda: [sarif(trace)],
+        "--json": lambda: tracing.text(trace),
+        "--chrome": lambda: chrome(trace),
+        "--export sarif": lambda: sarif(trace),
     }
     outputs.write(_document(trace, True, path), texts)
 

@@ -65,8 +65,7 @@ Key = tuple[Any, ...]
 
 def key(case: CaseRecord) -> Key:
     """Return what makes a case the same in another session."""
-    path = (case.producer, case.export, case.consumer, case.import_)
-    return (*path, case.shape, case.dtype, case.layout, case.device, case.survey)
+    return (*case.conversion, case.shape, case.survey)
 
 
 class Pair(NamedTuple):

@@ -9,20 +9,11 @@ plant in :mod:`dlprof.selftest.plants`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib.resources import files
 
 from dlprof.errors import UsageError
-from dlprof.judge import (
-    correctness,
-    cost,
-    evidence_text,
-    handshake,
-    lifetime,
-    process,
-    sharing,
-    waiting,
-)
+from dlprof.judge import correctness, cost, handshake, lifetime, process, sharing, waiting
 from dlprof.judge.cases import Cases, views
 from dlprof.judge.rule import Rule, worst_first
 from dlprof.protocol.messages import DIAGNOSIS
@@ -68,16 +59,6 @@ def find(results: Iterable[Result]) -> list[FindingRecord]:
 def case_findings(cases: Cases) -> list[FindingRecord]:
     """Return all findings of the cases, worst first."""
     return worst_first(finding for rule in RULES for finding in rule.findings(cases))
-
-
-def expected(finding: FindingRecord, result: Result) -> str:
-    """Markdown: what is expected of a case of the finding instead, with its source."""
-    return BY_ID[finding.rule].expectation(result)
-
-
-def observations(finding: FindingRecord, results: Sequence[Result]) -> list[str]:
-    """Return the proof of a finding: a line for each process that saw its clearest case."""
-    return evidence_text.observations(results[0], BY_ID[finding.rule].instrument)
 
 
 def about(word: str) -> tuple[Rule, ...]:

@@ -353,7 +353,8 @@ def coverage(results: Iterable[Result]) -> str:
     """Return ``looked at 212 of 240 (28 refused)``: the conversions that gave a result."""
     conversions = [result for result in results if result.case.protocol != Protocol.STEP]
     failures = Counter(
-        CaseView(0, result).failure or result.status
+        CaseView(0, result).failure
+        or ("not made" if result.refused_at == "create" else result.status)
         for result in conversions
         if result.status != "ok"
     )

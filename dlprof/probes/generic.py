@@ -153,9 +153,9 @@ def read_shape(thing: Any) -> tuple[int, ...]:
 def has(thing: Any, name: str) -> bool:
     """Whether it has the attribute, or an attribute that raises an error of its own."""
     try:
-        return _answer(lambda: getattr(thing, name) is not None, AttributeError) is not False
-    except AttributeError:
-        return False
+        return getattr(thing, name) is not None
+    except Exception as error:  # noqa: BLE001 - an object of an unknown library
+        return not isinstance(error, AttributeError)
 
 
 def is_bytes(thing: Any) -> bool:
@@ -190,15 +190,10 @@ def wait_text(thing: Any) -> str:
     return "{x}.__dlpack__()" if is_capsule else "_numpy_array({x})"
 
 
-def _answer(ask: Callable[[], Answer], leave: tuple[type[Exception], ...] | Any = ()) -> Any:
-    """Return the answer; None if the object raises. Objects of unknown libraries raise any error.
-
-    Errors of the type ``leave`` are raised.
-    """
+def _answer(ask: Callable[[], Answer]) -> Any:
+    """Return the answer; None if the object raises: one of an unknown library raises any error."""
     try:
         return ask()
-    except leave:
-        raise
     except Exception:  # noqa: BLE001 - see above
         return None
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
 from dlprof.errors import UsageError
 from dlprof.judge.case_view import CaseView, is_too_fast_to_copy
-from dlprof.probes.base import DTYPES
 from dlprof.report.paths import rules_by_case
 from dlprof.runner.axes import shape_text
 from dlprof.runner.session import Result, Session
@@ -147,11 +145,10 @@ def _row(result: Result) -> dict[str, Any]:
     numbers = {} if result.untimed else NUMBERS | (COPY_NUMBERS if is_whole else {})
     faults = [worker.page_faults_per_call for worker in host.processes] if host is not None else []
     known = [fault for fault in faults if fault is not None]
-    size = math.prod(result.case.shape) * DTYPES.get(result.case.dtype, 0)
     return {
         **{name: _value(result, place) for name, place in (CASE | WORDS | numbers).items()},
         "shape": shape_text(result.case.shape),
-        "size_bytes": size or None,
+        "size_bytes": case.size_bytes or None,
         "page_faults_per_call": statistics.median(known) if known else None,
         "peak_memory_arrays": case.peak_arrays,
         "processes": (len(ready.processes) if ready is not None else 0) or None,

@@ -9,9 +9,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from dlprof.errors import NoReproducer
-from dlprof.judge import expected, observations
+from dlprof.judge import BY_ID
 from dlprof.judge.case_view import WAITS
 from dlprof.judge.cases import Cases
+from dlprof.judge.evidence_text import observations
 from dlprof.report import path_table, steps, survey
 from dlprof.report.document import (
     Answer,
@@ -321,7 +322,7 @@ def _problem(
     session: Session, findings: Sequence[FindingRecord], name: str, has_script: bool
 ) -> Problem:
     """Return one problem for all findings of a rule and a severity."""
-    worst = findings[0]
+    worst, rule = findings[0], BY_ID[findings[0].rule]
     results = [session.results[index] for index in _indices(findings)]
     sentence, more, group = _headline(session, findings)
     examples = [session.results[index].case for index in _indices(group)]
@@ -353,8 +354,8 @@ def _problem(
             f"{number}. {finding.summary}" if len(findings) > 1 else finding.summary
             for number, finding in zip(numbers, findings, strict=True)
         ),
-        tuple(f"evidence: {line}" for line in observations(worst, results)),
-        expected(worst, results[0]),
+        tuple(f"evidence: {line}" for line in observations(results[0], rule.instrument)),
+        rule.expectation(results[0]),
         script,
         (f"dlprof explain {worst.rule}", f"dlprof ticket {name} {worst.rule}"),
     )

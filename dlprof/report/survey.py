@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dlprof.judge.case_view import WORDS, CaseView
+from dlprof.judge.cases import coverage
 from dlprof.report.document import Cell, Column, Lines, Section, Table
 from dlprof.report.paths import TONES, rules_by_case
 from dlprof.runner.session import Session, pair_text
@@ -98,20 +99,9 @@ def sections(session: Session) -> Iterator[Section]:
 
 def summary(session: Session) -> str:
     """Return the coverage: ``51 small arrays: looked at 212 of 240 (28 refused)``."""
-    cases = [case for pair in surveyed(session).values() for case in pair]
-    if not cases:
-        return ""
-    words = Counter(
-        "not made" if case.result.refused_at == "create" else _word(case)
-        for case in cases
-        if case.result.status != "ok"
-    )
-    arrays = len({survey_label(case.result.case) for case in cases})
-    details = (
-        f" ({', '.join(f'{count:,} {word}' for word, count in words.items())})" if words else ""
-    )
-    looked = len(cases) - words.total()
-    return f"{arrays} small arrays: looked at {looked:,} of {len(cases):,}{details}."
+    results = [case.result for pair in surveyed(session).values() for case in pair]
+    arrays = len({survey_label(result.case) for result in results})
+    return f"{arrays} small arrays: {coverage(results)}." if results else ""
 
 
 def _reasons(cases: Iterable[CaseView]) -> Iterator[str]:

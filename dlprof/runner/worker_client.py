@@ -11,11 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import (
-    Callable,
     Generator,
     Hashable,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
@@ -406,26 +404,12 @@ class Workers:
         self._importing, self._imported, self._forks = [], [], {}
 
 
-Start = Callable[[str, Mapping[str, str]], WorkerClient]
-"""Starts a worker under an interpreter, with environment variables of its frameworks."""
-
-_start: Start = Worker
-
-
 def start(python: str, variables: Mapping[str, str]) -> WorkerClient:
-    """Start a worker. Every worker of dlprof starts here, so that a recording can stand for it."""
-    return _start(python, variables)
+    """Start a worker under an interpreter, with environment variables of its frameworks.
 
-
-@contextlib.contextmanager
-def started_by(replacement: Start) -> Iterator[None]:
-    """Inside, ``replacement`` starts all workers."""
-    global _start  # noqa: PLW0603 - the one seam between dlprof and its processes
-    previous, _start = _start, replacement
-    try:
-        yield
-    finally:
-        _start = previous
+    Every worker of dlprof starts here: the tests put a recording in its place.
+    """
+    return Worker(python, variables)
 
 
 def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from dlprof._version import __version__
 from dlprof.errors import NoReproducer, UsageError
-from dlprof.judge import expected
+from dlprof.judge import BY_ID
 from dlprof.runner.axes import shape_text
 from dlprof.runner.session import SIMULATED, FindingRecord, Result, Session
 from dlprof.runner.worker_client import child_environment, end
@@ -197,7 +197,7 @@ def _facts(finding: FindingRecord, measured: Result, result: Result) -> str:
     case = result.case
     array = f"{case.dtype} {shape_text(case.shape)}, {case.layout} layout, on {case.device}"
     is_array = _prose(f"is a {case.producer} array ({array}), converted to {case.consumer}.")
-    expectation = expected(finding, result)
+    expectation = BY_ID[finding.rule].expectation(result)
     return f"{_code(case.source)} {is_array} {summary} Expected: {expectation}"
 
 

@@ -15,12 +15,13 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from unittest.mock import patch
 
 from command_line import dlprof
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from dlprof.errors import UsageError
-from dlprof.runner.worker_client import started_by
+from dlprof.runner import worker_client
 
 SEED = int(os.environ.get("DLPROF_ATTACK_SEED", "0"))
 CASES = int(os.environ.get("DLPROF_ATTACK_CASES", "200"))
@@ -120,7 +121,7 @@ def run_here(case):
             heard.append(("worker", python))
         raise UsageError(f"{python} is not started here")
 
-    with listening(heard), started_by(no_worker):
+    with listening(heard), patch.object(worker_client, "start", no_worker):
         done = dlprof(*case.words, **case.variables)
     assert heard == [], f"it started {heard}"
     assert time.process_time() - begun < MOST_S, "it took too long"

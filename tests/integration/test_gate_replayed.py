@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sys
+from unittest.mock import patch
 
 import pytest
 from command_line import content, dlprof, replay
@@ -71,7 +72,7 @@ def both_replayed(files):
     """Let the workers of each interpreter answer from their own recording."""
     recordings = {str(python): Recording(file) for python, file in files.items()}
     start = lambda python, _: ReplayedWorker(recordings[python])  # noqa: E731
-    with worker_client.started_by(start):
+    with patch.object(worker_client, "start", start):
         yield
 
 

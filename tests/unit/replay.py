@@ -12,6 +12,7 @@ answers start again from the first.
 import json
 import sys
 from contextlib import contextmanager
+from unittest.mock import patch
 
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import worker_client
@@ -23,7 +24,7 @@ from dlprof.runner.worker_client import Outcome, WorkerClient
 def replayed(path):
     """Let all workers answer from the recording, inside the context."""
     recording = Recording(path)
-    with worker_client.started_by(recording):
+    with patch.object(worker_client, "start", recording):
         yield recording
 
 

@@ -3,6 +3,7 @@
 import itertools
 import json
 from contextlib import closing, suppress
+from unittest.mock import patch
 
 import pytest
 from builders import make_catalog, make_probe_info, make_way
@@ -12,10 +13,10 @@ from scripted_workers import ScriptedWorkers
 
 from dlprof.errors import UsageError
 from dlprof.measuring.judged import load
+from dlprof.runner import worker_client
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Axes, Request, Settings
-from dlprof.runner.worker_client import started_by
 
 TIMES = {"created", "wall_s", "foreign_cores"}
 REQUESTS = 70
@@ -178,7 +179,7 @@ def test_the_way_back_is_measured_if_no_path_does_without_a_wait(path, order, pa
     request = Request((("torch", "cupy"),), axes, globs=paths, settings=settings)
     workers = ScriptedWorkers(gives=gives)
     with (
-        started_by(workers),
+        patch.object(worker_client, "start", workers),
         closing(Measurement(request, catalog, path, Watcher())) as measurement,
     ):
         measurement.run()

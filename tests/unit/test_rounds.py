@@ -2,13 +2,14 @@
 
 from contextlib import closing
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 from builders import make_answer, make_case, make_record
 from scripted_workers import ScriptedWorkers
 
 from dlprof.protocol.messages import DIAGNOSIS, NO_CUPTI
-from dlprof.runner import rounds
+from dlprof.runner import rounds, worker_client
 from dlprof.runner.case_client import ALIGNMENT, TRACE
 from dlprof.runner.merge import merge
 from dlprof.runner.progress import Watcher
@@ -17,7 +18,7 @@ from dlprof.runner.rounds import Runner
 from dlprof.runner.session import Company
 from dlprof.runner.session_file import SessionFile
 from dlprof.runner.survey import SHAPE
-from dlprof.runner.worker_client import Workers, started_by
+from dlprof.runner.worker_client import Workers
 
 
 class Watched(Watcher):
@@ -36,7 +37,7 @@ class Watched(Watcher):
 def workers(monkeypatch):
     workers = ScriptedWorkers()
     monkeypatch.setattr(rounds, "processors", lambda: 2)
-    with started_by(workers):
+    with patch.object(worker_client, "start", workers):
         yield workers
 
 

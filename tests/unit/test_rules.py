@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from guilty import CUDA, FOUND, GUILTY
-from repro_builders import finding_of, with_case
+from repro_builders import with_case
 from rule_builders import (
     MS,
     US,
@@ -20,7 +20,8 @@ from rule_builders import (
 )
 from test_sentences import SAID, faults
 
-from dlprof.judge import RULES, expected, find, index, observations
+from dlprof.judge import BY_ID, RULES, find, index
+from dlprof.judge.evidence_text import observations
 from dlprof.judge.rule import SEVERITIES
 
 ALL = find(GUILTY)
@@ -102,12 +103,12 @@ def test_the_same_fault_of_an_import_for_every_producer_is_one_finding(rule):
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_an_expectation_cites_dlpack_only_if_dlpack_was_used(rule):
-    told = expected(finding_of(rule.id), GUILTY[0])
+    told = rule.expectation(GUILTY[0])
     assert told.endswith((".", ")"))
     native = path("f(x)", case={"protocol": "native"})
     # DLPack's own handshake, a function's page, and the standard's rules for any call
     quotes_any = rule.id in ("DLP015", "DLP018", "DLP024")
-    assert quotes_any or "dlpack" not in expected(finding_of(rule.id), native).lower()
+    assert quotes_any or "dlpack" not in rule.expectation(native).lower()
 
 
 WITHOUT_AN_INSTRUMENT = {f"DLP0{at:02}" for at in (6, 12, 13, 14, 15, 16, 19, 23, 33)}
@@ -115,7 +116,7 @@ WITHOUT_AN_INSTRUMENT = {f"DLP0{at:02}" for at in (6, 12, 13, 14, 15, 16, 19, 23
 
 @pytest.mark.parametrize("one", ALL, ids=lambda one: one.rule)
 def test_a_finding_reports_its_instruments_evidence(one):
-    told = observations(one, [GUILTY[at] for at in one.results])
+    told = observations(GUILTY[one.results[0]], BY_ID[one.rule].instrument)
     assert bool(told) is (one.rule not in WITHOUT_AN_INSTRUMENT)
 
 
