@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import sys
 from dataclasses import replace
@@ -229,7 +228,6 @@ def end(trace: Trace, words: Sequence[str]) -> None:
         complain(f"dlprof: --fail-on {','.join(words)}: {result}")
     code = trace.exit_code
     if code < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has written one
         if -code != signal.SIGKILL:
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)

@@ -118,8 +118,6 @@ def first_places(places: Sequence[str]) -> str:
 
 def short_file(file: str) -> str:
     """Return the path below the working folder, or the name alone elsewhere."""
-    if file.startswith("<"):
-        return file
     try:
         relative = Path(file).relative_to(Path.cwd())
     except (ValueError, OSError):

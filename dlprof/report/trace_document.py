@@ -293,19 +293,16 @@ def _arrays(row: TraceRow) -> str:
     return ", ".join([*texts[:MOST_ARRAYS], *more])
 
 
-def _can_be_measured(row: TraceRow) -> bool:
-    """Whether a run with the row's array can name a faster path."""
-    if row.crossings or row.retyped or row.producer == row.consumer:
-        return False
-    if not {row.producer, row.consumer} <= MEASURABLE:
-        return False
-    return bool(row.waits or (row.copies and not joins_arrays(row)))
-
-
 def measurable(trace: Trace) -> list[TraceRow]:
     """Return rows that a run can measure, the one to change first first, each array once."""
     found: dict[tuple[object, ...], TraceRow] = {}
-    fit = [row for row in trace.rows if _can_be_measured(row)]
+    fit = [
+        row
+        for row in trace.rows
+        if (row.waits or (row.copies and not joins_arrays(row)))
+        and not (row.crossings or row.retyped or row.producer == row.consumer)
+        and {row.producer, row.consumer} <= MEASURABLE
+    ]
     while (row := _costliest(fit, COPY) or _costliest(fit, WAIT)) is not None:
         found.setdefault((row.producer, row.consumer, *array_options(row).values()), row)
         fit.remove(row)
@@ -416,11 +413,7 @@ def _source(
     hot: dict[int, list[TraceRow]] = defaultdict(list)
     for row in rows:
         hot[row.line].append(row)
-    last = 0
     for number, line in text:
-        if last and number > last + 1:
-            yield *[Cell("")] * 4, Cell("⋯")
-        last = number
         costs = [Cell("")] * 3
         if found := hot.get(number):
             results = dict.fromkeys(map(row_result, found))

@@ -363,11 +363,14 @@ def _with_source(fields: Mapping[str, Any]) -> dict[str, Any]:
         for first, _, copies in file.statements.values():
             if any(call.endswith("Tensor()") for call in copies):  # of immutable types
                 places[name, first] = None
-    conversions = {(row["file"], row["line"], row["conversion"]) for row in fields["rows"]}
+    conversions = {
+        (row["file"], row["line"], row["conversion"].removeprefix("x").replace("(x)", "()"))
+        for row in fields["rows"]
+    }
     statements = {}
     for file, line in places:
         first, last, copies = found[file].statements.get(line, (line, line, ()))
-        copies = tuple(call for call in copies if (file, line, f"x{call}") not in conversions)
+        copies = tuple(call for call in copies if (file, line, call) not in conversions)
         took_ns = sum(times_ns.get((file, number), 0) for number in range(first, last + 1))
         statements[file, line] = first, took_ns, copies
     uncounted = {

@@ -255,6 +255,7 @@ def _count(arrays: list[Any], tracer: Tracer) -> None:
             row.is_argument |= any(map(row.gave, taken))
     numbers[0] += 1
     numbers[1] += sum(array.nbytes for array in arrays)
+    tracer.rows.write_again()
 
 
 def _call_around(loader: Any, before: Callable[[], None], after: Callable[[], None]) -> None:

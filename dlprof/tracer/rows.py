@@ -305,11 +305,17 @@ class Rows:
         if self.with_events and len(self.events) < MOST_EVENTS:
             self.events.append((began_s, took_ns, row, get_ident()))
         if began_s > self.next_file_s:
-            self.next_file_s = math.inf  # of several threads, one writes
-            began = _clock()
-            self.write()
-            wrote = _clock()
-            self.next_file_s = wrote + max(INTERVAL_S, SHARE * (wrote - began))
+            self.write_again()
+
+    def write_again(self) -> None:
+        """Replace the file if it is time for that."""
+        began = _clock()
+        if began < self.next_file_s:
+            return
+        self.next_file_s = math.inf  # of several threads, one writes
+        self.write()
+        wrote = _clock()
+        self.next_file_s = wrote + max(INTERVAL_S, SHARE * (wrote - began))
 
     def as_dict(self, ended: bool) -> dict[str, Any]:
         events = list(self.events)

@@ -93,6 +93,11 @@ NO_PROBE = (
         is_launch=True,
     ),
     Target("jax", "jax", "jit", "jax.jit(f)(x)", compiles=True),
+    Target(  # by which as_numpy_iterator() of a dataset converts
+        *("tensorflow", "tensorflow.__internal__.EagerTensor", "_numpy", "x._numpy()"),
+        is_method=True,
+        gives=True,
+    ),
 )
 """Functions that convert and that no measurement needs."""
 
@@ -102,11 +107,11 @@ UNSEEN = {
         *("x.double()", "x.to(torch.float64)"),
     ),
     "jax": ("jnp.add(a, 1)", "a + x", "numpy.add(x, 1)"),
-    "tensorflow": ("tf.add(a, 1)", "a + x", "tf.function(f)(a)", "next(ds.as_numpy_iterator())"),
+    "tensorflow": ("tf.add(a, 1)", "a + x", "tf.function(f)(a)", "tf.Variable(a)"),
     "onnxruntime": ("session.run(…)",),
 }
 """Forms that convert or copy and have no row, by the framework in which they occur."""
-ALWAYS_UNSEEN = ("a.copy()", "a.astype(t)", "frame.values")
+ALWAYS_UNSEEN = ("a.copy()", "a.astype(t)", "a[indices]", "frame.values")
 """Copies of NumPy and pandas, which occur with any framework."""
 
 

@@ -142,6 +142,16 @@ def test_a_call_of_an_immutable_type_is_named_wherever_the_source_has_it():
     ]
 
 
+def test_a_stack_with_a_row_is_not_named_again():
+    names = names_of("jax")
+    text = "jnp.stack([a, a])\nnumpy.stack([numpy.asarray(x)])\n"
+    linecache.cache["stacks.py"] = len(text), None, text.splitlines(keepends=True), "stacks.py"
+    with dlprof.trace() as found:
+        exec(compile(text, "stacks.py", "exec"), names)
+    assert {row.line for row in found.rows} == {1, 2}
+    assert [entry[1:2] + entry[3:] for entry in found.trace.uncounted] == [(2, ["numpy.stack()"])]
+
+
 def test_a_cast_may_copy_and_a_move_is_none():
     pytest.importorskip("torch")
     casts = "float()", "contiguous()", "to(f.half)", "to('cpu', dtype=d)"

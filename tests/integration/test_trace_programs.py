@@ -167,6 +167,19 @@ os.waitpid(child, 0)
     assert "--fail-on copy: unknown, as 1 of 2 processes did not write all counts" in traced.stderr
 
 
+def test_a_killed_process_keeps_the_arguments_of_its_jitted_functions(trace):
+    pytest.importorskip("jax")
+    text = """\
+import jax, numpy, os, signal, time
+double = jax.jit(lambda x: x * 2)
+time.sleep(1.1)  # a process writes its counts once a second
+double(numpy.ones(3))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    found, _ = trace(text)
+    assert [entry[1:] for entry in found["arguments"]] == [[4, 1, 24]]
+
+
 def test_a_call_in_which_a_process_was_killed_is_named(trace):
     text = """\
 import numpy, os, signal

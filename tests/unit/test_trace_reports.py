@@ -44,7 +44,7 @@ def test_the_page_has_the_source_with_its_times(trace):
     page = html.render(trace_document(trace, full=True))
     assert page.index("a.py:2 f") < page.index("</svg>") < page.index("<table")
     (source,) = trace_document(trace).sections[0].blocks
-    assert [row[2].text for row in source.rows] == ["copy", "copy", "", ""]
+    assert [row[2].text for row in source.rows] == ["copy", "copy", ""]
 
 
 @pytest.mark.parametrize(
