@@ -326,7 +326,7 @@ def _problem(
     results = [session.results[index] for index in _indices(findings)]
     sentence, more, group = _headline(session, findings)
     examples = [session.results[index].case for index in _indices(group)]
-    examples.sort(key=lambda case: len(case.code))
+    examples.sort(key=lambda case: case.code.count("="))  # without keywords first
     cases = (*examples, *(result.case for result in results))
     codes = tuple({case.way: case.code for case in cases}.values())
     milder = [
