@@ -6,6 +6,7 @@ goes on over releases.
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -165,7 +166,13 @@ def _location(row: TraceRow) -> dict[str, Any]:
         uri = path.as_uri() if path.is_absolute() else quote(row.file)
     place: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if row.line > 0:
-        first, last, *_ = row.span or (row.line, row.line)
+        first, last, *offsets = row.span or (row.line, row.line)
         text = row.expression or row.conversion
-        place["region"] = {"startLine": first, "endLine": last, "snippet": {"text": text}}
+        region = {"startLine": first, "endLine": last, "snippet": {"text": text}}
+        ends = ("startColumn", first), ("endColumn", last)
+        for (key, line), offset in zip(ends, offsets, strict=False):
+            begin = linecache.getline(row.file, line).encode()[:offset]
+            if len(begin) == offset:  # in bytes; less if the file has changed
+                region[key] = len(begin.decode(errors="replace")) + 1
+        place["region"] = region
     return place

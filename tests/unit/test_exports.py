@@ -106,7 +106,8 @@ def test_code_scanning_gets_each_fault_on_the_lines_of_its_expression(tmp_path, 
     assert [result["ruleId"] for result in run["results"]] == ["copy", "device-crossing"]
     place = run["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "my%20code/a.py"
-    assert [place["region"][key] for key in ("startLine", "endLine")] == [2, 3]
+    keys = "startLine", "startColumn", "endLine", "endColumn"
+    assert [place["region"][key] for key in keys] == [2, 5, 3, 5]
     assert all(rule["fullDescription"] and rule["help"] for rule in run["tool"]["driver"]["rules"])
     assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} >= {"copy", "device-crossing"}
 
