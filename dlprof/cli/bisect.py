@@ -70,8 +70,7 @@ def bisect(
             except Interrupted:
                 raise
             except DlprofError as error:
-                is_refusal = isinstance(error, Unmeasured) and file.exists()  # is an answer, too
-                if not is_refusal:
+                if not (isinstance(error, Unmeasured) and file.exists()):  # a refusal is an answer
                     return search.Tried(version, None, first_line(str(error)))
             return search.Tried(version, session_file.load(file))
 

@@ -74,10 +74,7 @@ def ticket(
 
 
 def _choose(session: Session, word: str | None) -> FindingRecord:
-    """Return the finding with this number or rule; the worst one without a word.
-
-    Raises :class:`UsageError` if there is none.
-    """
+    """Return the finding with this number or rule; the worst one without a word."""
     from dlprof.judge import BY_WORD
 
     found = session.findings

@@ -231,12 +231,6 @@ def _ratio(time: Time) -> str:
 # A pass: the cases of two sides, measured round by round
 
 
-def round_cpu(round_: int) -> int:
-    """Return the processor of a round: another in every second one. Both sides begin on each."""
-    allowed = sorted(os.sched_getaffinity(0))
-    return allowed[round_ // 2 % len(allowed)]
-
-
 @dataclass
 class Player:
     """A side of a round. ``ranks`` are the places of its cases in the order common to both."""
@@ -353,7 +347,8 @@ class MeasuredSuite:
         ]
         if round_ % 2:
             sides.reverse()
-        cpu = round_cpu(round_)
+        allowed = sorted(os.sched_getaffinity(0))
+        cpu = allowed[round_ // 2 % len(allowed)]  # both sides begin on each
         first, second = (
             Player(side.runner.turns(round_, list(ranks), cpu), ranks) for side, ranks in sides
         )

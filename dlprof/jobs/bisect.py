@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dlprof.compare.comparison import compare
 from dlprof.compare.environments import version_key
@@ -47,21 +47,20 @@ def bisect(versions: Sequence[str], measure: Callable[[str], Tried]) -> list[Tri
     passed over. Raises :class:`Unsure` if good and bad do not differ, or cannot be measured.
     """
     low, high = 0, len(versions) - 1
-    known = {low: measure(versions[low]), high: measure(versions[high])}
-    good, bad = known[low].session, known[high].session
-    for trial in known.values():
+    ends = measure(versions[low]), measure(versions[high])
+    for trial in ends:
         if trial.session is None:
             raise Unsure(f"{trial.version} cannot be measured: {trial.reason}")
+    good, bad = (trial.session for trial in ends)
     if good is None or bad is None or not differ(good, bad):
         raise Unsure(f"{versions[low]} and {versions[high]} give the same")
+    known = {low: replace(ends[0], is_good=True), high: replace(ends[1], is_good=False)}
     while untried := [index for index in range(low + 1, high) if index not in known]:
         index = min(untried, key=lambda position: abs(2 * position - low - high))
         found = measure(versions[index])
         is_good = None if found.session is None else not differ(good, found.session)
-        known[index] = Tried(found.version, found.session, found.reason, is_good)
+        known[index] = replace(found, is_good=is_good)
         low, high = (index, high) if is_good else (low, index) if is_good is False else (low, high)
-    known[0] = Tried(versions[0], good, is_good=True)
-    known[len(versions) - 1] = Tried(versions[-1], bad, is_good=False)
     return [known[index] for index in sorted(known)]
 
 

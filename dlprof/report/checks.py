@@ -15,6 +15,7 @@ from typing import Literal
 
 from dlprof.errors import Unmeasured
 from dlprof.judge.case_view import CaseView
+from dlprof.judge.cases import grouped
 from dlprof.measuring.judged import MET, MISSED
 from dlprof.report.document import Problem
 from dlprof.report.paths import JudgedPath, session_arrays
@@ -177,9 +178,7 @@ def junit(title: str, checks: Iterable[JUnitCase]) -> str:
     """
     from xml.etree import ElementTree as ET
 
-    suites: dict[str, list[JUnitCase]] = defaultdict(list)
-    for check in checks:
-        suites[check.suite].append(check)
+    suites = grouped(checks, lambda check: check.suite)
     root = ET.Element("testsuites", _counts(title, chain.from_iterable(suites.values())))
     for name, members in suites.items():
         suite = ET.SubElement(root, "testsuite", _counts(name, members))

@@ -38,10 +38,7 @@ def _name(case: CaseRecord) -> str:
 
 
 def _times(session: Session) -> Iterator[tuple[CaseRecord, TimeMeasure | None, TimeMeasure | None]]:
-    """Yield each case with the time until its result is ready, and the host's time if it differs.
-
-    Raises :class:`UsageError` for a session of a simulated device.
-    """
+    """Yield each case with the time until its result is ready, and the host's if it differs."""
     if session.simulated:
         raise UsageError(f"--export needs {NO_TIMES}")
     for result in session.results:

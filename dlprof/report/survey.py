@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dlprof.judge.case_view import WORDS, CaseView
-from dlprof.judge.cases import coverage
+from dlprof.judge.cases import coverage, grouped
 from dlprof.report.document import Cell, Column, Lines, Section, Table
 from dlprof.report.paths import TONES, rules_by_case
 from dlprof.runner.session import Session, pair_text
@@ -50,11 +50,8 @@ class ArrayGroup(NamedTuple):
 
 def surveyed(session: Session) -> dict[str, list[CaseView]]:
     """Return the cases of the survey by their pair, in words."""
-    found: dict[str, list[CaseView]] = defaultdict(list)
-    for index, result in enumerate(session.results):
-        if result.case.survey:
-            found[pair_text(result.case.pair)].append(CaseView(index, result))
-    return dict(found)
+    found = (CaseView(n, result) for n, result in enumerate(session.results) if result.case.survey)
+    return grouped(found, lambda case: pair_text(case.result.case.pair))
 
 
 def title(session: Session) -> tuple[str, str]:

@@ -139,18 +139,6 @@ class Catalog:
                 f"{names} {'are' if missing[1:] else 'is'} not installed: {hint}"
             )
 
-    def packages(self) -> dict[str, str]:
-        """Return the version of every distribution, and of the libraries of frameworks."""
-        found: dict[str, str] = {}
-        for probe in self.probes:
-            if probe.distribution and probe.version:
-                found |= {probe.distribution: probe.version, **probe.also}
-        return found
-
-    def libraries(self) -> dict[str, str]:
-        """Return the framework of each further distribution."""
-        return {name: probe.name for probe in self.probes if probe.version for name in probe.also}
-
 
 def catalog_from(python: str, answer: dict[str, Any], simulated: int = 0) -> Catalog:
     """Make the catalog from a worker's ``inspect`` answer.
@@ -174,13 +162,18 @@ def catalog_from(python: str, answer: dict[str, Any], simulated: int = 0) -> Cat
 
 def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
     """Return the session's record of the measured interpreter."""
+    packages: dict[str, str] = {}
+    for probe in catalog.probes:
+        if probe.distribution and probe.version:
+            packages |= {probe.distribution: probe.version, **probe.also}
+    installed = [probe for probe in catalog.probes if probe.version]
     return {
         **{name: value for name, value in catalog.interpreter.items() if name not in ELSEWHERE},
         "dlprof": __version__,
         "parent_python": platform.python_version(),
         "gpus": catalog.interpreter.get("gpus", []),
-        "packages": catalog.packages(),
-        "libraries": catalog.libraries(),
+        "packages": packages,
+        "libraries": {name: probe.name for probe in installed for name in probe.also},
         "variables": variables,
     }
 
