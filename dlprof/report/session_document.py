@@ -326,7 +326,8 @@ def _problem(
     results = [session.results[index] for index in _indices(findings)]
     sentence, more, group = _headline(session, findings)
     examples = [session.results[index].case for index in _indices(group)]
-    examples.sort(key=lambda case: case.code.count("="))  # without keywords first
+    # The plainest call is the example: fewest keywords and calls within calls.
+    examples.sort(key=lambda case: sum(map(case.code.count, "=(")))
     cases = (*examples, *(result.case for result in results))
     codes = tuple({case.way: case.code for case in cases}.values())
     milder = [

@@ -163,7 +163,7 @@ def ticket(
     more = f" (and {counted(len(calls), 'more path')})" if calls else ""
     parts = [
         f"# {title}{more}",
-        _facts(finding, measured, result),
+        _facts(session, finding, measured, result),
         "\n- ".join(["The same happens with:\n", *calls]) if calls else "",
         "## Reproducer",
         *shown,
@@ -186,12 +186,13 @@ def _block(text: str, language: str = "") -> str:
     return markdown.block(sanitised(without_names(text).expandtabs()), language)
 
 
-def _facts(finding: FindingRecord, measured: Result, result: Result) -> str:
+def _facts(session: Session, finding: FindingRecord, measured: Result, result: Result) -> str:
     """Return one paragraph: the array, the problem, and the behavior that is expected instead.
 
     The array is that of ``result``; dlprof ``measured`` another one if that is smaller.
     """
-    summary = _prose(finding.summary)
+    call = session.results[finding.results[0]].case.code
+    summary = _prose(finding.summary).replace(_prose(call), _code(call), 1)
     if measured.case.shape != result.case.shape:
         summary = f"{summary} dlprof measured {shape_text(measured.case.shape)}."
     case = result.case

@@ -59,6 +59,11 @@ def test_an_unreproduced_finding_is_marked(ran, words):
     assert ("**Not reproduced.**" in text) is (isinstance(ran, Ran) and ran is not SHOWS)
 
 
+def test_a_ticket_marks_the_call_in_its_sentence_as_code():
+    text = made("DLP018", summary="numpy.array(x) and 1 more path share memory.")
+    assert " `numpy.array(x)` and 1 more path share memory." in text
+
+
 def test_a_finding_without_a_script_gives_the_reason():
     session = session_of("DLP018", recipe=None)
     text = written(session, session.findings[0], sys.executable)
