@@ -32,23 +32,20 @@ from dlprof.tracer.arrays import (
     resolved,
 )
 from dlprof.tracer.place import CARRIED, Lines, Places
-from dlprof.tracer.rows import COPIES, READS, UNKNOWN, VIEWS, Memory, Queue, Row, Rows, count
+from dlprof.tracer.rows import COPIES, READS, TIME, UNKNOWN, VIEWS, Memory, Queue, Row, Rows
 from dlprof.tracer.targets import Target
 
 WORDS = (*functools.WRAPPER_ASSIGNMENTS, "__text_signature__")
 VIEW, CONTAINER, OWN = map(no_array, ("memoryview", "container", "own"))
 """OWN is an array that its own framework takes in by a capsule: this converts nothing."""
-NO_ARRAYS = (None, VIEW, CONTAINER, OWN)
+NO_ARRAYS = (None, CAPSULE, VIEW, CONTAINER, OWN)
 NUMBER_TYPES = (bool, int, float, complex)
 LEAST_NUMBERS_BYTES = 4096
 """Fewer numbers are a program's constants."""
-GLOBALS = globals()
 _clock = time.perf_counter
-Outcome = tuple[int, int]
-"""VIEWS, COPIES, READS or UNKNOWN, and the bytes copied."""
-Call = tuple[Row, Kind, Any, Any, "Queue | None", bool]
+Call = tuple[Row, Kind, Any, Any, "Queue | None"]
 """A call that began: its row, the kind and the array, the copy on the host that the array kept
-before, the queue, and whether it is the queue of a copy to a device."""
+before, and the queue."""
 
 
 @dataclass
@@ -81,7 +78,8 @@ class Export:
     def flush(self, consumer: str = "untraced") -> None:
         """Count the call that made it, without its consumer."""
         numbers = self.row.meet(self.key, self.nbytes, self.device, 0)
-        count(numbers, self.took_ns, self.outcome, 0)
+        numbers[TIME] += self.took_ns
+        numbers[self.outcome] += 1
         self.row.recorded[False] += self.waits
         self.row.consumer, self.took_ns, self.waits = consumer, 0.0, False
 
@@ -182,62 +180,62 @@ class Calls(dict[type, "Kind | None"]):
         if kind is VIEW:
             source = source.obj
             kind = self[type(source)]
-        if kind is None:
-            return None
         try:
             frame = sys._getframe(2)  # noqa: SLF001 - CPython's own way
         except ValueError:  # C calls the function in a thread without frames
             frame = None
-        host = is_busy = state = None
+        if kind in NO_ARRAYS:
+            return self._special(kind, source, frame, (len(args), *kwargs))
+        host = kind.host_copy(source) if kind.host_copy else None
+        queue = None
+        if kind.is_busy or self._upload_state:
+            is_busy = kind.is_busy(source) if kind.is_busy else None
+            state = self._upload_state if is_busy is None else None
+            queue = self._queue(state() if state else is_busy, (len(args), *kwargs), bool(state))
+        place = (id(frame.f_code), frame.f_lasti, kind.framework, "") if frame else None
+        row = self.rows.get(place) or self.row(frame, kind.framework)
+        if kind.is_wrapper:
+            self.tracer.inner[get_ident()] = None, 0.0
+        return row, kind, source, host, queue
+
+    def _queue(self, is_busy: bool | None, form: Any, is_upload: bool = False) -> Queue | None:
+        # A simulated device records waits, and the time of a call tells none.
+        is_known = is_busy is not None and self.tracer.host_waits is None
+        return (bool(is_busy), form, is_upload) if is_known else None
+
+    def _special(
+        self, kind: Kind | None, source: Any, frame: types.FrameType | None, form: Any
+    ) -> Call | None:
+        """Look at a call with a capsule, a container, or an array that converts nothing."""
+        host = is_busy = None
         if kind is CAPSULE:
             export = self.tracer.exports.pop(_pointer(source), None)
             row = self.row(frame, export.row.producer if export else kind.framework)
             source = export.taken(row) if export else Export(row, kind.address(source))
             kind, is_busy = EXPORT, source.is_busy
-        elif kind is CONTAINER and type(next(leaves(source), None)) in NUMBER_TYPES:
+        elif kind is not CONTAINER:
+            return None if kind is None else self.uncounted()
+        elif type(next(leaves(source), None)) in NUMBER_TYPES:
             source, row = [], self.row(frame, "numbers")
-        elif kind is CONTAINER:
+        else:
             source = list(leaves(source))
             first = self[type(source[0])] if source else None
-            if first is None or first in (CAPSULE, OWN, VIEW):
+            if first is None or first in NO_ARRAYS:
                 return None
             kinds = [(x, self.tracer.kinds[type(x)]) for x in source]
             host = [kind.host_copy(x) if kind and kind.host_copy else None for x, kind in kinds]
             states = {kind.is_busy(x) for x, kind in kinds if kind and kind.is_busy} - {None}
             is_busy = True in states if states else None
             row = self.row(frame, first.framework)
-        elif kind is OWN:
-            return self.uncounted()
-        else:
-            host = kind.host_copy(source) if kind.host_copy else None
-            is_busy = kind.is_busy(source) if kind.is_busy else None
-            if is_busy is None and self._upload_state is not None:
-                state = self._upload_state
-                is_busy = state()
-            row = self.row(frame, kind.framework)
-        # A simulated device records waits, and the time of a call tells none.
-        is_known = is_busy is not None and self.tracer.host_waits is None
-        queue = (bool(is_busy), (len(args), *kwargs)) if is_known else None
-        return row, kind, source, host, queue, state is not None
-
-    def enter(self, kind: Kind, row: Row, slot: int) -> None:
-        """Note that a thread is in a call, whose inner calls do not count."""
-        if kind.is_wrapper:
-            self.tracer.inner[get_ident()] = None, 0.0
-        else:
-            self.tracer.rows.open_calls[slot] = row.number
+        return row, kind, source, host, self._queue(is_busy, form)
 
     def uncounted(self) -> Call:
         """Return a call that is not counted, nor are the calls inside it."""
-        return Row(self.target, ""), OWN, None, None, None, False
+        return Row(self.target, ""), OWN, None, None, None
 
     def row(self, frame: types.FrameType | None, producer: str) -> Row:
         """Return the row of a call from ``frame``: of the user's line there or further out."""
-        if frame is not None:
-            found = self.rows.get((id(frame.f_code), frame.f_lasti, producer, ""))
-            if found is not None:
-                return found
-        while frame is not None and frame.f_globals is GLOBALS:
+        while frame is not None and frame.f_globals is globals():
             frame = frame.f_back  # C code, called by a wrapper, converts what that let through
         if frame is not None and frame.f_code is CARRIED:
             frame = frame.f_locals["_caller"]
@@ -254,49 +252,48 @@ class Calls(dict[type, "Kind | None"]):
                 self.rows[key] = found
         return found
 
-    def end(self, call: Call, result: Any, took_ns: float, waits: bool = False) -> bool:
+    def end(self, call: Call, result: Any, began_s: float, took_ns: float, waits: bool) -> None:
         """Count a call that was made, if it converted anything.
 
         ``waits`` is whether a simulated device's record says that it waited on the host.
         """
-        row, kind, source, host, queue, is_upload = call
+        row, kind, source, host, queue = call
         if kind is CONTAINER:
-            self._recorded(row, waits, result)
-            return self._container(call, result, took_ns)
+            self._container(call, result, began_s, took_ns, waits)
+            return
         result_kind = self.tracer.kinds[type(result)]
         if self.tracer.inner:
             kind, took_ns = self._inner(kind, result_kind, result, took_ns)
         if result is source or kind is OWN:
-            return False
+            return
         if result_kind is CAPSULE:
             address = kind.address(source) or CAPSULE.address(result)
             facts = address, kind.device(source), kind.key(source), kind.nbytes(source)
             made = VIEWS if waits and address == CAPSULE.address(result) else UNKNOWN
             export = Export(row, *facts, took_ns, queue[0] if queue else None, waits, made)
             self.tracer.hold(_pointer(result), export)
-            return False
+            return
         if kind is EXPORT:
             took_ns += source.took_ns
+            began_s -= source.took_ns / 1e9
             waits |= source.waits
             row.waits_in = source.row.target.conversion if source.waits else row.waits_in
             source.learn(result_kind, result)
         outcome = self._outcome(row, kind, source, host, result_kind, result)
         if outcome is None:
-            return False
-        index, copied = outcome
+            return
+        index = outcome[0]
         key = kind.key(source)
         numbers = row.arrays.get(key)
         if numbers is None:
             numbers = row.meet(key, kind.nbytes(source), kind.device(source), took_ns)
             self._note_origin(row, kind, source)
             row.last = self._memory(row, index, result_kind, result)
-        count(numbers, took_ns, index, copied)
-        self._recorded(row, waits, result)
+        self.tracer.rows.count(row, numbers, outcome, began_s, took_ns)
         if index == COPIES and numbers[COPIES] == 1 and result_kind is not None:
             row.note_dtypes(key[0], result_kind.key(result)[0])
-        if queue is not None and self._may_wait(result_kind, result, is_upload):
-            self._queued(row, key, index, queue, took_ns)
-        return True
+        if queue is not None or self.tracer.host_waits is not None:
+            self._count_wait(call, key, index, took_ns, waits, result)
 
     def _note_origin(self, row: Row, kind: Kind, source: Any) -> None:
         """Note the conversion whose result goes back in this call, if that result lives."""
@@ -331,39 +328,37 @@ class Calls(dict[type, "Kind | None"]):
             return OWN, took_ns
         return replace(kind, address=lambda _: inner), took_ns - inner_ns
 
-    def _may_wait(self, kind: Kind | None, result: Any, is_upload: bool) -> bool:
-        """Whether the call needed the device: not if it copied from host to host."""
-        if kind is None:
-            return self.target.reads
-        return not (is_upload and kind.device(result) == "cpu")
-
-    def _recorded(self, row: Row, waits: bool, result: Any) -> None:
-        """Count a wait that a simulated device recorded."""
-        if self.tracer.host_waits is None:
-            return
+    def _count_wait(
+        self, call: Call, key: Any, index: int, took_ns: float, waits: bool, result: Any
+    ) -> None:
+        """Count a wait that a simulated device recorded, or a call by the queue that it met."""
+        row, source_kind, _, _, queue = call
         kind = self.tracer.kinds[type(result)]
         to_host = self.target.reads if kind is None else kind.device(result) == "cpu"
-        row.recorded[not (self._was_called or to_host)] += waits
+        if queue is None:
+            row.recorded[not (self._was_called or to_host)] += waits
+        elif source_kind is not CONTAINER and (queue[2] and to_host if kind else not to_host):
+            return  # it copied from host to host, or gave nothing
+        else:
+            # The first call proves no wait: frameworks load code in it.
+            form = queue if self._was_called else (queue[0], "first call", False)
+            row.queued(key, index, form, took_ns)
         self._was_called = True
 
-    def _queued(self, row: Row, key: Any, index: int, queue: Queue, took_ns: float) -> None:
-        """Count a call by its queue. The first one proves no wait: frameworks load code in it."""
-        if not self._was_called:
-            self._was_called, queue = True, (queue[0], "first call")
-        row.queued(key, index, queue, took_ns)
-
-    def _container(self, call: Call, result: Any, took_ns: float) -> bool:
+    def _container(
+        self, call: Call, result: Any, began_s: float, took_ns: float, waits: bool
+    ) -> None:
         """Count a call for many arrays: a copy if it copied any of them.
 
         Without arrays it is a call for numbers, which count by the result.
         """
-        row, _, arrays, hosts, queue, _ = call
+        row, _, arrays, hosts, queue = call
         kinds, results = self.tracer.kinds, list(leaves(result))
-        outcomes: list[Outcome | None] = []
+        outcomes: list[tuple[int, int] | None] = []
         copied = 0
         result_kind = kinds[type(result)]
         if not arrays and (result_kind is None or result_kind.nbytes(result) < LEAST_NUMBERS_BYTES):
-            return False
+            return
         if self.target.is_launch:  # Numba copies NumPy's arrays to the device and back
             on_host = [
                 array for array in arrays if getattr(kinds[type(array)], "framework", "") == "numpy"
@@ -381,7 +376,7 @@ class Calls(dict[type, "Kind | None"]):
             is_on_meta = result_kind.device(result) == "meta"
             outcomes = [None if is_on_meta else (COPIES if copied else UNKNOWN, copied)]
         if None in outcomes:
-            return False
+            return
         known = [outcome for outcome in outcomes if outcome is not None]
         indices = {index for index, _ in known}
         index = COPIES if COPIES in indices else VIEWS if indices == {VIEWS} else UNKNOWN
@@ -392,14 +387,14 @@ class Calls(dict[type, "Kind | None"]):
             row.producer, size_bytes = "list", copied  # as its probe makes them
             key = key[0], tuple(result_kind.key(result)[1])
         numbers = row.meet(key, size_bytes, kind.device(first), took_ns)
-        count(numbers, took_ns, index, sum(copied for _, copied in known))
-        if queue is not None:
-            self._queued(row, key, index, queue, took_ns)
-        return True
+        outcome = index, sum(copied for _, copied in known)
+        self.tracer.rows.count(row, numbers, outcome, began_s, took_ns)
+        if queue is not None or self.tracer.host_waits is not None:
+            self._count_wait(call, key, index, took_ns, waits, result)
 
     def _outcome(  # noqa: PLR0911 - one for each answer
         self, row: Row, kind: Kind, source: Any, host: Any, result_kind: Kind | None, result: Any
-    ) -> Outcome | None:
+    ) -> tuple[int, int] | None:
         """Return view or copy, by addresses and devices; None if nothing was converted."""
         if result_kind is None and self.target.reads:
             row.consumer = "python"
@@ -456,7 +451,7 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
             if call is None:
                 return original(*args, **kwargs)
             row = call[0]
-            calls.enter(kind, row, slot)
+            rows.open_calls[slot] = 0 if kind.is_wrapper else row.number
             try:
                 waits = host_waits() if host_waits else 0
                 began_s = _clock()
@@ -465,11 +460,12 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
                 does_wait = host_waits is not None and host_waits() > waits
                 try:
                     # When the file is written, a thread may go on: all counts end at once.
-                    if not rows.has_ended and calls.end(call, result, took_ns, does_wait):
-                        rows.note(row, began_s, took_ns)
+                    if not rows.has_ended:
+                        calls.end(call, result, began_s, took_ns, does_wait)
                 except Exception as error:  # noqa: BLE001 - same
                     rows.trouble(target.conversion, error)
-                    count(row.meet("unknown", 0, "", took_ns), took_ns, UNKNOWN, 0)
+                    numbers = row.meet("unknown", 0, "", took_ns)
+                    rows.count(row, numbers, (UNKNOWN, 0), began_s, took_ns)
             finally:
                 rows.open_calls[slot] = 0
         except BaseException as error:

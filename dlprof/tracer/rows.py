@@ -54,8 +54,9 @@ PLAIN = (
 """Fields of a row that its file has as they are."""
 _clock, _date = time.perf_counter, time.time
 """Bound here: a program may replace those of :mod:`time`."""
-Queue = tuple[bool, Any]
-"""Whether work was queued when a call began, and the form of the call: its arguments' names."""
+Queue = tuple[bool, Any, bool]
+"""Whether work was queued when a call began, the form of the call (its arguments' names), and
+whether it was the queue of a copy to a device."""
 
 
 class Memory(NamedTuple):
@@ -144,7 +145,7 @@ class Row:
 
     def queued(self, key: Any, index: int, queue: Queue, took_ns: float) -> None:
         """Count a call by the queue that it met: another outcome or form takes another time."""
-        is_busy, form = queue
+        is_busy, form = queue[:2]
         name = (key if key in self.arrays else OTHERS), index, form
         if is_busy:
             calls = self.busy.setdefault((name, math.frexp(took_ns)[1]), [0, 0.0])
@@ -200,13 +201,6 @@ class Row:
             elif took > calls * (LONGER * empty + LONGER_NS):
                 waits, waited = waits + int(calls), waited + took - calls * empty
         return waits, maybe, waited
-
-
-def count(numbers: list[Any], took_ns: float, index: int, copied: int) -> None:
-    """Count a call that gave a view, a copy or something unknown, by the place ``index``."""
-    numbers[TIME] += took_ns
-    numbers[index] += 1
-    numbers[BYTES] += copied
 
 
 def call_count(numbers: list[Any]) -> int:
@@ -290,8 +284,17 @@ class Rows:
                 file.write(f"{json.dumps(entry)}\n")
         return found
 
-    def note(self, row: Row, began_s: float, took_ns: float) -> None:
-        """Note when a counted call happened, and write the file about once a second."""
+    def count(
+        self, row: Row, numbers: list[Any], outcome: tuple[int, int], began_s: float, took_ns: float
+    ) -> None:
+        """Count a call and its time, and write the file about once a second.
+
+        ``outcome`` is VIEWS, COPIES, READS or UNKNOWN, and the bytes copied.
+        """
+        index, copied = outcome
+        numbers[TIME] += took_ns
+        numbers[index] += 1
+        numbers[BYTES] += copied
         until_s = began_s + took_ns / 1e9
         if began_s < row.bar_until_s:
             bar = row.bars[-1]

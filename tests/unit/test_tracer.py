@@ -370,9 +370,7 @@ def test_time_of_several_threads_counts_once(calls, total, parallel):
     row = rows.row(None, target("torch.from_numpy(x)"), "numpy", "")
     for began, ended in calls:
         numbers = row.meet("float32", 4, "cpu", 1.0)
-        numbers[VIEWS] += 1
-        numbers[0] += (ended - began) * 1e9
-        rows.note(row, began, (ended - began) * 1e9)
+        rows.count(row, numbers, (VIEWS, 0), began, (ended - began) * 1e9)
     (found,) = rows.as_dict(ended=True)["rows"]
     assert (found["total_ns"], found["parallel_ns"]) == (total * 10**9, parallel * 10**9)
 
@@ -381,9 +379,9 @@ def test_a_bar_of_the_timeline_is_as_long_as_its_calls():
     rows = Rows(None)
     rows.started_s = 0.0
     row = rows.row(None, target("torch.from_numpy(x)"), "numpy", "")
-    row.meet("float32", 4, "cpu", 1.0)[VIEWS] += 1
+    numbers = row.meet("float32", 4, "cpu", 1.0)
     for began in (2.5, 9.0):
-        rows.note(row, began, 1e6)
+        rows.count(row, numbers, (VIEWS, 0), began, 1e6)
     assert [bar[:2] for bar in rows.as_dict(ended=True)["timeline"]] == [
         [2_500_000_000, 2_501_000_000],
         [9_000_000_000, 9_001_000_000],
