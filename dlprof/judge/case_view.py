@@ -347,6 +347,13 @@ class CaseView:
         return "" if source == result else ORDERS[result]
 
     @property
+    def new_strides(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Strides of source and result, if those of a view or of an empty array differ."""
+        found = (evidence.strides for _, evidence in all_looks(self.result.values))
+        is_shared = self.kind == "view" or 0 in self.result.case.shape
+        return next(filter(None, found), None) if is_shared and self.is_right else None
+
+    @property
     def is_right(self) -> bool:
         return self.result.values is not None and self.result.values.verdict == "ok"
 

@@ -529,8 +529,23 @@ def _order_change(case: CaseView) -> str:
     return f"{case.new_order} order of {other} order"
 
 
+STRIDES = """
+def strides(array):
+    if hasattr(array, "stride"):
+        return tuple(array.stride())
+    return tuple(stride // array.itemsize for stride in array.strides)
+
+<create>
+<convert of y>
+print("strides in elements: x %s, y %s" % (strides(x), strides(y)))
+return strides(x) != strides(y)
+"""
+
+
 def show_order_changed(subject: Subject) -> Effect:
     case = CaseView(0, subject.result)
+    if case.new_strides:
+        return subject.shown("has other strides", STRIDES)
     is_column_major = tuple(order == "F" for order in case.orders or ())
     return subject.shown(f"makes {_order_change(case)}", ORDER, changed=str(is_column_major))
 
@@ -562,6 +577,23 @@ def order_changed(cases: Cases) -> Iterator[FindingRecord]:
             ("makes", "make"),
             _order_change(group[0]),
             advice=replacements(cases, group, "keeps the order", is_view_in_order),
+        )
+    views = {case.result.case.way for case in cases.cases if case.kind == "view"}
+    for group in cases.groups(
+        lambda case: (
+            case.new_strides
+            and (case.result.case.way in views or case.result.case.is_statement)
+            and case.pair
+        ),
+        lambda case: len(case.result.case.shape),
+    ):
+        before, after = group[0].new_strides or ((), ())
+        yield finding(
+            group,
+            ("has", "have"),
+            "other strides",
+            f"{before} becomes {after}",
+            more="Some consumers check strides and refuse such arrays (onnxruntime#27450).",
         )
 
 

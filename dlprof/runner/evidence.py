@@ -263,6 +263,8 @@ class Values(Evidence):
     """Properties of the source that the result lacks, such as ``mask``."""
     orders: Maybe[tuple[str, str]] = None
     """``F`` or ``C``, of a source in column-major order and of its result."""
+    strides: Maybe[tuple[tuple[Whole, ...], tuple[Whole, ...]]] = None
+    """Strides in elements, if those of source and result differ."""
 
 
 class Setting(Record):

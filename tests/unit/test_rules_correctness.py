@@ -154,6 +154,14 @@ def test_a_copy_in_another_order_is_named_beside_a_view_that_keeps_it(orders, wo
     assert words in finding.headline
 
 
+@pytest.mark.parametrize(("owner", "count"), [("view", 1), ("copy", 0)])
+def test_strides_that_differ_without_another_value_are_named_of_a_view(owner, count):
+    values = verdict("ok", strides=[[7, 1], [1, 1]])
+    findings = found("DLP028", path("f(x)", owner=owner, values=values))
+    assert [one.severity for one in findings] == ["info"] * count
+    assert all("(7, 1) becomes (1, 1)" in one.headline for one in findings)
+
+
 GONE = verdict("dangling", changed_after_drop=True)
 
 

@@ -311,3 +311,10 @@ def test_a_nan_of_another_dtype_is_no_changed_value():
     before = numpy.array([1.0, numpy.nan, 2.0, numpy.nan], "float32")
     after = numpy.array([1.0, numpy.nan, numpy.nan, 3.0], "float64")
     assert unequal(before, after, ("float32", "float64")).tolist() == [False, False, True, True]
+
+
+def test_strides_of_an_empty_array_that_differ_are_kept_in_elements():
+    spec = ArraySpec((0, 3), "float32", "C", "cpu")
+    found = measured("numpy.from_dlpack({x})", spec, Torch(), NumPy())
+    assert found["verdict"] == "ok"
+    assert [*map(list, found["evidence"]["strides"])] == [[3, 1], [0, 0]]

@@ -154,6 +154,9 @@ def _properties(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
     is_plain = subject.spec.layout in ("F", *CONTIGUOUS) and subject.spec.elements
     if is_plain and None not in orders:
         evidence["orders"] = orders
+    strides = [element_strides(side) for side in (source, result)]
+    if strides[0] and strides[1] and strides[0] != strides[1]:
+        evidence["strides"] = strides
     properties = subject.consumer.properties(result)
     dropped = [name for name in subject.producer.properties(source) if name not in properties]
     if dropped:
@@ -175,6 +178,14 @@ def memory_order(array: Any) -> str | None:
     if strides is None or len(strides) != 2 or 1 in tuple(array.shape):  # noqa: PLR2004 - rows and columns
         return None
     return "F" if strides[0] < strides[1] else "C"
+
+
+def element_strides(array: Any) -> tuple[int, ...]:
+    """Return the strides in elements; empty if the array does not tell them."""
+    if hasattr(array, "stride"):
+        return tuple(array.stride())
+    strides, size = getattr(array, "strides", None), getattr(array, "itemsize", 0)
+    return tuple(stride // size for stride in strides) if strides and size else ()
 
 
 def _difference(
