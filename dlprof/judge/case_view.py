@@ -193,7 +193,7 @@ class CaseView:
         """The end of its worker, in the conversion or in an instrument; None if it came back."""
         if self.result.lost is not None:
             return None if self.result.lost.stage in NOT_THE_CONVERSION else self.result.lost
-        for name in DIAGNOSIS:
+        for name in (*DIAGNOSIS, "exit"):
             for _, evidence in all_looks(getattr(self.result, name)):
                 loss = evidence.lost
                 if loss is not None and not (name == "lifetime" and self.is_dangling):

@@ -23,6 +23,7 @@ from dlprof.judge.rule import (
 )
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import CHILD_LIMIT_S, LOOK, Effect, Subject, child_effect
+from dlprof.protocol.messages import AT_EXIT
 from dlprof.runner.evidence import Evidence, Lost, Refused, Setting
 from dlprof.runner.session import FindingRecord, Result
 from dlprof.text.clean import first_line, first_words
@@ -47,10 +48,35 @@ IMPORTS_S = 60
 SHORTEST_S = 10
 
 
+HOLD = """
+<create>
+held = sys.modules["__main__"].held = [x]
+held.append(held)  # in a cycle, as in a model: alive when the interpreter exits
+if multiprocessing.current_process().name != "control":
+    <convert of y>
+    held.append(y)
+"""
+EXIT = """
+def exit_code(name):
+    spawn = multiprocessing.get_context("spawn")  # a forked child skips the interpreter's exit
+    child = spawn.Process(target=convert, name=name)
+    child.start()
+    child.join()
+    print("exit code of the", name, child.exitcode)
+    return child.exitcode
+
+return exit_code("conversion") not in (0, 1) and exit_code("control") == 0
+"""
+
+
 def show_crash(subject: Subject) -> Effect:
     """The process dies of the conversion, or the conversion never returns."""
-    if CaseView(0, subject.result).misuse:
+    case = CaseView(0, subject.result)
+    if case.misuse:
         raise NoReproducer("only the simulated driver reports it")
+    if case.lost is not None and case.lost.stage == AT_EXIT:
+        child = subject.filled(HOLD)
+        return Effect("crashes at interpreter exit", subject.filled(EXIT), subject, child)
     if subject.result.status == "ok":
         raise NoReproducer(
             "the process was lost in an instrument, which converts in ways of its own; alone, the"
@@ -86,18 +112,23 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
     An instrument that exceeds its time limit proves no fault of the conversion.
     """
     for group in cases.groups(
-        lambda case: case.is_lost_for_sure and (case.pair, case.lost and case.lost.how)
+        lambda case: (
+            case.lost
+            and case.is_lost_for_sure
+            and (case.pair, case.lost.how, case.lost.stage == AT_EXIT)
+        )
     ):
         losses = [case.lost for case in group if case.lost is not None]
         stages = list(dict.fromkeys(loss.stage for loss in losses))
         during = f" during {' or '.join(map(str, stages))}" if all(stages) else ""
-        other = cases.replacement(group[0])
-        yield finding(
-            group,
-            ("did not return:", "did not return:"),
-            f"{first_line(losses[0].how)}{during}",
-            advice=f"{code(other)} works." if other else "",
-        )
+        other, how = cases.replacement(group[0]), first_line(losses[0].how)
+        verb, does, numbers = ("did not return:",) * 2, f"{how}{during}", ""
+        if stages == [AT_EXIT]:
+            verb, does = ("crashes", "crash"), "at interpreter exit if a cycle holds the result"
+            # Python's own report of a fatal error comes last.
+            words = (group[0].result.output or "").partition("Fatal Python error")[0].split("\n")
+            numbers = ", ".join([how, *[line for line in words if line.strip()][-1:]])
+        yield finding(group, verb, does, numbers, advice=f"{code(other)} works." if other else "")
     for group in cases.groups(lambda case: case.misuse and (case.pair, case.misuse)):
         yield finding(
             group,

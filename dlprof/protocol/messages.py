@@ -14,6 +14,8 @@ SOURCE_AFTER_DROP = "lifetime source after drop"
 """The stage that reads a source after its result is gone."""
 OTHER_AFTER_DROP = "lifetime other result after drop"
 """The stage that reads a result after another result of its source is gone."""
+AT_EXIT = "exit"
+"""The stage in which the interpreter exits with results alive."""
 SAME = "same"
 """A source that still has its values after its result is gone."""
 

@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dlprof.protocol.messages import REFUSED
+from dlprof.protocol.messages import AT_EXIT, REFUSED
 from dlprof.protocol.statement import UserCode, leading_imports
 from dlprof.runner.evidence import Lost
 from dlprof.runner.pairing import Case
@@ -60,6 +60,9 @@ IN_COMPANY = "after other conversions in the same process"
 LEAST_BYTES_PER_S = 50e6
 """The time limit of a case grows with its bytes, which are made, converted and compared."""
 
+HELD_BYTES, EXIT_LIMIT_S = 64 << 10, 20.0
+"""TensorFlow takes 3 s to exit on a busy machine. An exit that hangs is no finding."""
+
 Turns = dict[str, int | None]
 """The fields of :class:`dlprof.worker.turns.Turns` that the parent decides."""
 
@@ -101,6 +104,23 @@ class CaseClient:
                 yield worker
             elif worker.turn:
                 worker.go((yield Stop(entry.number, worker.turn, worker.calls)))
+
+    def begin_exit(self, worker: WorkerClient, entries: Sequence[Entry], *, converts: bool) -> None:
+        """Let a worker exit with the sources of these cases, and their results if it converts."""
+        cases = [self._request(entry.case, 0, (AT_EXIT,), alone=True) for entry in entries]
+        cases = [{**case, "largest_bytes": HELD_BYTES} for case in cases]
+        worker.send({"do": AT_EXIT, "cases": cases, "converts": converts})
+
+    def failed_exit(self, worker: WorkerClient) -> Generator[Any, int | None, Outcome | None]:
+        """Wait for the end of a worker. Return an answer if it failed in its exit."""
+        while (outcome := worker.poll(EXIT_LIMIT_S)) is None:
+            yield worker
+        worker.close()
+        lost = outcome.lost
+        if lost is None or lost.stage != AT_EXIT or not (lost.signal or lost.exit_code):
+            return None
+        found = {"verdict": "fails", "evidence": {"lost": lost.model_dump()}}
+        return Outcome("ok", None, {AT_EXIT: found}, output=outcome.output)
 
     def keep(self, entry: Entry, round_: int, outcome: Outcome) -> None:
         """Append the answer to the session file."""

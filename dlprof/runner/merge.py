@@ -77,6 +77,7 @@ def _content(
         "device_time": _device_time(parts, owned),
         **{name: agree(_all(parts, name)) for name in VERDICTS},
         "lifetime": _lifetime(parts, rounds),
+        "exit": agree(_all(parts, "exit")),
         "ownership": owned,
         "copy_cost": _copy_cost(parts, ready),
         "recipe": next(reversed(_all(parts, "recipe")), None),

@@ -97,6 +97,7 @@ class Runner:
         self._can_trace = can_trace
         self._pool = pool
         self._client = CaseClient(settings, file, watcher)
+        self._exiting: list[tuple[Group, WorkerClient]] = []
 
     def run(self) -> None:
         """Measure all rounds, the survey and the diagnosis."""
@@ -117,6 +118,7 @@ class Runner:
                 self.look_again(missed, "lifetime", round_)
             self.rounds_done = round_ + 1
         self._look_wider(surveyed)
+        finish([self._exits()])
         self.close()
 
     def turns(self, round_: int, order: Sequence[int], cpu: int | None) -> Round:
@@ -145,6 +147,8 @@ class Runner:
             finish([self._look(group, round_, (instrument,))])
 
     def close(self) -> None:
+        for _, worker in self._exiting:
+            worker.close()
         self._pool.close()
 
     def _measure(self, group: Group, round_: int, turns: Turns | None = None) -> Steps:
@@ -153,6 +157,8 @@ class Runner:
             suspects = yield from self._serve(group, round_, processes, turns)
             if self.settings.diagnose and not turns:
                 yield from self._drop(group, round_, processes)
+                if round_ + 1 == self.settings.rounds:
+                    self._begin_exit(group, processes)
         refused = [
             entry for entry in suspects if entry.before and entry.before.status == "unsupported"
         ]
@@ -172,6 +178,33 @@ class Runner:
         timed = (entry for entry in group if not self.file.needs(entry.number, round_))
         entries = [entry for entry in timed if entry.number in chosen]
         yield from self._look(entries, look, ("lifetime",), processes=processes)
+
+    def _begin_exit(self, group: Group, processes: Processes) -> None:
+        """Let the last process exit with results of all paths, while others are diagnosed."""
+        chosen = self._chosen()
+        if entries := [entry for entry in group if entry.number in chosen]:
+            worker = processes.release() or self._pool.worker(self._kind(group[0]))
+            self._client.begin_exit(worker, entries, converts=True)
+            self._exiting.append((entries, worker))
+
+    def _exits(self) -> Lane:
+        """Wait for these processes. If one failed, let one exit for each of its paths.
+
+        If the control fails too, which holds no result, the conversions are not the cause.
+        """
+        for entries, worker in self._exiting:
+            failed = yield from self._client.failed_exit(worker)
+            if failed and not (yield from self._exit(entries, converts=False)):
+                for entry in entries:
+                    if outcome := (yield from self._exit([entry], converts=True)):
+                        self._client.keep(entry, 2 * self.settings.rounds + 2, outcome)
+
+    def _exit(
+        self, entries: Group, *, converts: bool
+    ) -> Generator[Any, int | None, Outcome | None]:
+        worker = self._pool.worker()
+        self._client.begin_exit(worker, entries, converts=converts)
+        return (yield from self._client.failed_exit(worker))
 
     def _confirm(self, group: Group, refused: Group, round_: int) -> Lane:
         """Convert refused cases in forks, which need no import, and keep those refused again.
@@ -311,7 +344,7 @@ class Runner:
         others is tried again in a new one. If it was the first, the instrument is lost.
         """
         entries: Group = []
-        worker = None if processes is None else processes.current
+        worker, own = None if processes is None else processes.current, processes is None
         processes = processes or self._forks(waiting, lane)
         while waiting and not is_over():
             entry = waiting.pop(0)
@@ -330,7 +363,8 @@ class Runner:
             self._client.keep(entry, round_, whole)
             if round_ == self.settings.rounds:
                 self.watcher.step(DIAGNOSED)
-        yield from processes.end()
+        if own:
+            yield from processes.end()
         return entries
 
     def _undiagnosed(self) -> set[int]:

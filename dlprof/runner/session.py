@@ -293,6 +293,7 @@ class Result(Model):
     early_write: Verdict[EarlyWrite] | None = None
     peak_memory: Verdict[PeakMemory] | None = None
     fork: Verdict[Evidence] | None = None
+    exit: Verdict[Evidence] | None = None
     trace: Verdict[Trace] | None = None
     copy_cost: CopyCost | None = None
     recipe: Recipe | None = None

@@ -318,6 +318,12 @@ class Processes:
         worker = self._worker
         return worker if worker is not None and self._is_used and not worker.has_ended else None
 
+    def release(self) -> WorkerClient | None:
+        """Return the last process, if it lives. The caller closes it."""
+        if worker := self.current:
+            self._worker = None
+        return worker
+
     def end(self) -> Generator[WorkerClient, Any, None]:
         """End the last process. One that has imported for forks is kept."""
         worker = self._worker

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 import time
 import warnings
@@ -383,6 +384,17 @@ def copy_if_strided(source: Array) -> Array:
 def crash(source: Array) -> Array:
     """Fault: kills the process."""
     os.abort()
+
+
+class _Late(Array):
+    def __del__(self) -> None:
+        if sys.is_finalizing():
+            os.abort()
+
+
+def crash_at_exit(source: Array) -> Array:
+    """Fault: a view that kills the process if the interpreter exits while it is alive."""
+    return _Late(source.data, source.work)
 
 
 def hang_after_fork(source: Array) -> Array:

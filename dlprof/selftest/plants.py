@@ -126,6 +126,7 @@ PLANTS = _sorted(
     Plant("lock", ("lock", "view"), "DLP022"),
     Plant("crash", ("crash",), "DLP016"),
     Plant("hang", ("hang",), "DLP016"),
+    Plant("crash-at-exit", ("crash_at_exit",), "DLP016"),
     Plant("hang-after-fork", ("hang_after_fork",), "DLP032"),
     Plant(
         "copy-if-strided",

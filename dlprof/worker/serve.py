@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -19,7 +20,7 @@ from typing import Any
 from dlprof.device import gpu_state
 from dlprof.device.cuda import CudaUnavailable, Gpu, admit_jax, device_ordinal, open_gpu
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
-from dlprof.protocol.messages import DIAGNOSIS, FAILED_IN, FAULTY, MISUSE, REFUSED, words
+from dlprof.protocol.messages import AT_EXIT, DIAGNOSIS, FAILED_IN, FAULTY, MISUSE, REFUSED, words
 from dlprof.worker import inspect, memory, simulated
 from dlprof.worker.channel import Channel, Reply
 from dlprof.worker.instruments import (
@@ -55,7 +56,7 @@ from dlprof.worker.supervisor import FORK_ENDED
 from dlprof.worker.supervisor import fork as fork_process
 from dlprof.worker.turns import Turns, has_spinning_thread, place_next_block
 
-AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
+AT_ANY_SIZE = {*DIAGNOSIS, AT_EXIT, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
 LARGEST_ON_DEVICE = 16 << 20
 """A path through the host takes 50 ms for 64 MiB, and a wait shows in a hundred calls."""
@@ -82,6 +83,9 @@ def serve(requests_fd: int, replies_fd: int) -> None:
     state = WorkerState(channel)
     for request in channel.requests():
         reply = Reply(channel, request["id"], request.get("instruments", ()))
+        if request["do"] == "exit":
+            _hold(state, request, reply)
+            return
         if request["do"] == "fork":
             _load(state, request["cases"], reply)
             if threading.active_count() > 1:  # a fork has no threads, and hangs if it waits for one
@@ -119,6 +123,28 @@ def _served(state: WorkerState, kind: str, request: dict[str, Any], reply: Reply
     elif kind == "verify":
         reply.part("verify", inspect.verify(request["source"], request["name"]))
     return "ok", None
+
+
+def _hold(state: WorkerState, request: dict[str, Any], reply: Reply) -> None:
+    """Hold all sources, and results if it ``converts``, in a cycle that the exit collects."""
+
+    def arrays(case: dict[str, Any]) -> tuple[Any, ...]:
+        path = load_path(state, case, reply)
+        subject = path.subject(_fitting(path, case, read_spec(case)))
+        if not request["converts"]:
+            return (subject.source,)
+        result = subject.convert()
+        subject.wait_for(result)
+        return subject.source, result
+
+    found = [attempt(partial(arrays, case), BaseException) for case in request["cases"]]
+    state.namespaces.clear()
+    gc.unfreeze()
+    gc.collect()
+    held: list[Any] = [*found]  # the exit clears what is older first, such as a script's modules
+    held.append(held)
+    vars(sys.modules["__main__"])["held"] = held
+    reply.stage(AT_EXIT)
 
 
 def _load(state: WorkerState, cases: list[dict[str, Any]], reply: Reply) -> None:

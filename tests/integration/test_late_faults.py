@@ -13,6 +13,7 @@ FAULTS = {
     "take_along": ("DLP011", "lifetime", "source_after_drop"),
     "share_copy": ("DLP011", "lifetime", "other_after_drop"),
     "release_there": ("DLP011", "lifetime", "released_by"),
+    "crash_at_exit": ("DLP016", "exit", "lost"),
     "main_thread_only": ("DLP008", "values", "in_thread"),
     "four_buffers": ("DLP008", "values", "earlier_result"),
     "keep_each": ("DLP010", "lifetime", "per_source"),

@@ -3,8 +3,10 @@
 Each import has one fault, named in its docstring, except for ``view``, ``copy`` and ``defer``.
 """
 
+import os
 import queue
 import signal
+import sys
 import threading
 import time
 import weakref
@@ -80,6 +82,17 @@ def release_there(source):
     return result
 
 
+class Late(numpy.ndarray):
+    def __del__(self):
+        if sys.is_finalizing():
+            os.abort()
+
+
+def crash_at_exit(source):
+    """A view that ends the process if the interpreter exits while it is alive."""
+    return source.view(Late)
+
+
 def main_thread_only(source):
     """A copy that has no values when another thread makes it."""
     is_main = threading.current_thread() is threading.main_thread()
@@ -149,7 +162,7 @@ def finish(_):
         pending.pop().join()
 
 
-VIEWS = ("view", "defer", "take_along", "release_there")
+VIEWS = ("view", "defer", "take_along", "release_there", "crash_at_exit")
 COPIES = (
     "copy",
     "mask_later",

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from builders import make_answer
 
+from dlprof.runner.evidence import Lost
 from dlprof.runner.worker_client import Outcome
 
 
@@ -18,6 +19,8 @@ class ScriptedWorkers:
     ``jams`` break a path that converted before. ``gives`` adds parts to a conversion. An import in
     ``corrupts`` makes the values of another import wrong. ``fatal`` instruments end their worker,
     and ``slow`` ones exceed its time limit. The user stops the run in ``stopped`` instruments.
+    A process that holds results of imports in ``dies_at_exit`` dies when it exits, any process if
+    ``None`` is among them.
     """
 
     dies: set = field(default_factory=set)
@@ -35,6 +38,7 @@ class ScriptedWorkers:
     fatal: set = field(default_factory=set)
     slow: set = field(default_factory=set)
     stopped: set = field(default_factory=set)
+    dies_at_exit: set = field(default_factory=set)
     most_open: int = 1
     open: int = 0
     asked: list = field(default_factory=list)
@@ -71,9 +75,13 @@ class ScriptedWorker:
         self.request, self.was_polled = request, False
         if request["do"] == "load":
             self.workers.loaded += request["cases"]
+        if request["do"] == "exit":
+            self.close()
 
     def poll(self, limit_s, wait_s=0.0):
         """Return the answer on the second poll if several are open, so that workers take turns."""
+        if self.request["do"] == "exit":
+            return self.exited(self.request)
         if self.workers.most_open > 1 and not self.was_polled:
             self.was_polled = True
             return None
@@ -88,6 +96,13 @@ class ScriptedWorker:
     def lost(self, status, reason, stage, output=None):
         self.close()
         return Outcome(status, reason, stage=stage, alive=False, output=output)
+
+    def exited(self, request):
+        held = {case["import"] for case in request["cases"] if request["converts"]}
+        end = Lost(how="ended with exit code 0", stage="exit", exit_code=0)
+        if self.workers.dies_at_exit & {None, *held}:
+            end = Lost(how="killed by SIGSEGV", stage="exit", signal="SIGSEGV")
+        return Outcome("crashed", str(end), stage="exit", alive=False, lost=end)
 
     def ask(self, request, limit_s):
         assert not self.dead, "a dead worker was asked"

@@ -265,6 +265,17 @@ def test_a_worker_whose_state_changed_serves_no_other_case(workers, file, diagno
     assert workers.open == 0
 
 
+@pytest.mark.parametrize(("fatal", "failed"), [("import1", [1]), (None, [])])
+def test_a_death_at_exit_counts_for_a_path_that_dies_alone_and_not_without_conversion(
+    workers, file, fatal, failed
+):
+    workers.dies_at_exit = {fatal}
+    run(cases_of(3), file, diagnose=True)
+    answers = {case: [answer["parts"] for _, answer in file.answers(case)] for case in range(3)}
+    assert [case for case in range(3) if any("exit" in parts for parts in answers[case])] == failed
+    assert workers.open == 0
+
+
 def diagnoses(workers):
     """Return the requests of the diagnosis: import, shape and instruments."""
     return [
