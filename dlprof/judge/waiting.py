@@ -323,15 +323,13 @@ def _race(case: CaseView) -> tuple[object, ...]:
 
 def _settings(case: CaseView) -> str:
     """Return a sentence that says on which streams a case is ordered, if not on none."""
-    runs = [
-        ("default streams" if name == "default" else name, word)
-        for name, word in case.ordering_runs.items()
-    ]
+    runs = case.ordering_runs.items()
     ordered = [name for name, word in runs if word in ("stream-ordered", *WAITS)]
     racing = [name for name, word in runs if word == "unordered"]
     if not ordered or not racing:
         return ""
-    return f" Ordered on: {', '.join(ordered)}. Not ordered on: {', '.join(racing)}."
+    sentences = f" Ordered on: {', '.join(ordered)}. Not ordered on: {', '.join(racing)}."
+    return sentences.replace("default", "default streams")
 
 
 def _read_wrong(case: CaseView) -> bool:
