@@ -261,12 +261,12 @@ def _problems(
 
 
 def _example(problem: Problem, tables: Sequence[Table]) -> str:
-    """Return `` Such as x.numpy().``, a path with the problem, if no row is marked with it."""
+    """Return `` Such as x.numpy().``, the plainest path with the problem, if no row shows that."""
     rows = [row for table in tables for row in table.rows]
     marked = [row for row in rows if any(problem.rule in cell.text for cell in row)]
     codes = {cell.text for row in marked for cell in row if cell.code}
     named = not problem.codes or problem.codes[0] in problem.sentence
-    if named or not rows or codes & {*problem.codes}:
+    if named or not rows or problem.codes[0] in codes:
         return ""
     return f" {'Path:' if len(problem.codes) == 1 else 'Such as'} {problem.codes[0]}."
 

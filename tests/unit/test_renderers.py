@@ -64,14 +64,16 @@ def test_the_first_screen_fits(width):
 
 def test_a_problem_names_a_path_unless_the_table_marks_one():
     columns = (Column("path"), Column("problem"))
-    table = Table(columns, ((Cell("f(x)", code=True), Cell("DLP003")),))
+    table = Table(columns, ((Cell("f(x)", code=True), Cell("DLP003 DLP011")),))
     problems = (
         Problem("DLP003", "error", "2 paths do not order work.", codes=("f(x)", "g(x)")),
         Problem("DLP008", "error", "2 paths are wrong (negated).", codes=("f(x)", "g(x)")),
+        Problem("DLP011", "error", "2 paths dangle.", codes=("view(x)", "f(x)")),
     )
     screen = terminal.render(Document("a", tables=(table,), problems=problems), 80)
     assert "do not order work.\n" in screen
     assert "are wrong (negated). Such as f(x)." in screen
+    assert "2 paths dangle. Such as view(x)." in screen
     assert "negated: a negative that is not computed yet" in screen
 
 
