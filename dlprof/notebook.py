@@ -70,10 +70,7 @@ def _measure(shell: Any, expression: str) -> None:
 
 
 def _setup(expression: str, names: Mapping[str, Any], file: Path) -> str:
-    """Return code that makes the names of an expression in another process, by way of ``file``.
-
-    Raises :class:`UsageError` for what a copy there would not be like.
-    """
+    """Return code that makes the names of an expression in another process, by way of ``file``."""
     try:
         tree = ast.parse(expression, mode="eval")
     except SyntaxError as error:

@@ -127,10 +127,7 @@ def main() -> NoReturn:
 
 
 def _run(app: typer.Typer) -> int | str | None:
-    """Run the command line and return its exit code.
-
-    Raises :class:`UsageError` for an error of typer, whose class depends on typer's version.
-    """
+    """Run the command line and return its exit code."""
     code: int | str | None = 0
     try:
         code = app(standalone_mode=False)

@@ -24,15 +24,10 @@ def _severity(word: str) -> Iterable[str]:
     return [word]
 
 
-def _device(word: str) -> str:
-    (found,) = axis_value("device", word)
-    return found
-
-
 DEVICE = replace(
     options.DEVICES,
     flag="--device",
-    kind=Text(_device),
+    kind=Text(lambda word: axis_value("device", word)[0]),
     help="Where all arrays are: cpu, cuda or simulated.",
     panel=options.MEASURING,
     default="cpu",

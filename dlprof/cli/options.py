@@ -111,10 +111,7 @@ class Given:
     raw: Mapping[str, Any]
 
     def __getitem__(self, option: Option) -> Any:
-        """Return the value of an option, or its default as the verb declares it.
-
-        Raises :class:`UsageError`.
-        """
+        """Return the value of an option, or its default as the verb declares it."""
         declared = next((item for item in self.options if item.key == option.key), option)
         raw = self.raw.get(declared.key)
         return declared.initial if raw is None else read_value(declared, raw, declared.name)

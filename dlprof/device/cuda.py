@@ -18,7 +18,6 @@ from enum import Enum
 from typing import Any
 
 LEGACY_STREAM = 1
-PER_THREAD_STREAM = 2
 
 SIMULATED_DEVICES = "DLPROF_SIMULATED_DEVICES"
 """The driver's own variable: a process that has it runs on the simulated driver."""

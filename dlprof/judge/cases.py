@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from dlprof.judge import thresholds
 from dlprof.judge.case_view import WORDS, CaseView, all_looks, is_too_fast_to_copy
@@ -24,13 +24,11 @@ from dlprof.judge.safety import (
 )
 from dlprof.probes.base import CONTIGUOUS, Protocol
 from dlprof.runner.evidence import Alignment, Verdict
-from dlprof.runner.session import Result
+from dlprof.runner.session import Result, grouped
 
 NO_COPY = re.compile(r"\bcopy\s*=\s*False\b")
 """The keyword of the array API standard."""
 
-Thing = TypeVar("Thing")
-Key = TypeVar("Key", bound=Hashable)
 Look = tuple[str, str]
 """An instrument, and a verdict that some processes may have."""
 
@@ -370,11 +368,3 @@ def alignments(results: Iterable[Result]) -> dict[tuple[str, ...], Verdict[Align
         if result.alignment is not None:
             found.setdefault(result.case.conversion, result.alignment)
     return found
-
-
-def grouped(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[Thing]]:
-    """Group things by a key, in their order."""
-    found: dict[Key, list[Thing]] = defaultdict(list)
-    for thing in things:
-        found[key(thing)].append(thing)
-    return dict(found)

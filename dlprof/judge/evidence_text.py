@@ -14,7 +14,7 @@ from dlprof.text.clean import clean
 
 LONGEST = 1200
 NOT_SHOWN = {
-    *("create", "created_shape", "other", "code", "plain_create", "earlier_create"),
+    *("create", "created_shape", "code", "plain_create"),
     *("by_streams", "lost", "events", "moot", "error", "other_device", "strides"),
 }
 """Evidence for reproducers, evidence that repeats the reason, and long lists."""

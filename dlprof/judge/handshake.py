@@ -274,7 +274,11 @@ def _cause(case: CaseView) -> Cause | None:
         if difference and not by_user:
             caller = "the call" if "__dlpack__(" in case.code else consumer
             words = f"{caller} asks {producer} {difference}"
-            return Cause(words, {"answered": _listed(answer)})
+            answered = ", ".join(
+                str(value) if name.isdigit() else f"{name}={value}"
+                for name, value in answer.items()
+            )
+            return Cause(words, {"answered": answered})
     if code := answers.get(IMPORTED_OTHERWISE, {}).get("code"):
         words = f"the capsule of {producer} is versioned, and {consumer} takes a legacy one"
         return Cause(words, {"legacy": str(code)})
@@ -298,9 +302,3 @@ def _difference(request: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     added = [name for name in answer if name not in request]
     texts = {"with": [*left_out, *changed], "without": added}
     return " and ".join(f"{how} {', '.join(names)}" for how, names in texts.items() if names)
-
-
-def _listed(arguments: Mapping[str, Any]) -> str:
-    return ", ".join(
-        str(value) if name.isdigit() else f"{name}={value}" for name, value in arguments.items()
-    )

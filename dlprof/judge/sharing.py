@@ -7,7 +7,7 @@ from functools import partial
 
 from dlprof.judge import thresholds
 from dlprof.judge.case_view import WORDS, CaseView, all_looks, longer_by_itself, saved_ns
-from dlprof.judge.cases import Cases, by_size, capped, grouped, is_contiguous
+from dlprof.judge.cases import Cases, by_size, capped, is_contiguous
 from dlprof.judge.rule import (
     COPY,
     LIKE_OTHERS,
@@ -25,7 +25,7 @@ from dlprof.judge.safety import Fault, has_gap
 from dlprof.judge.script import LOOK, WRITE_SHOWS, Effect, Subject
 from dlprof.runner.evidence import EarlyWrite
 from dlprof.runner.quantity import size_text
-from dlprof.runner.session import FindingRecord, Result
+from dlprof.runner.session import FindingRecord, Result, grouped
 
 
 def _limits(cases: Iterable[CaseView]) -> tuple[float, float] | None:

@@ -14,6 +14,7 @@ from dlprof.text import json_text
 from dlprof.text.clean import counted, first_words
 
 SCHEMA = "dlprof.conformance/1"
+CHECK_FIELDS = ("name", "role", "severity", "source", "link", "clause")
 WRONG = (CRASHED, "violated")
 ORDER = (*WRONG, "unknown", "refused", "holds", "not applicable")
 TONES: dict[str, Tone] = {
@@ -138,9 +139,7 @@ def as_json(measured: Conformance) -> str:
     """One JSON object, with a line end."""
     checks = [
         {
-            **{name: getattr(row.check, name) for name in ("name", "role", "severity", "source")},
-            "link": row.check.link,
-            "clause": row.check.clause,
+            **{name: getattr(row.check, name) for name in CHECK_FIELDS},
             "verdict": row.verdict,
             "observation": row.observation,
         }

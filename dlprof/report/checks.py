@@ -15,12 +15,11 @@ from typing import Literal
 
 from dlprof.errors import Unmeasured
 from dlprof.judge.case_view import CaseView
-from dlprof.judge.cases import grouped
 from dlprof.measuring.judged import MET, MISSED
 from dlprof.report.document import Problem
 from dlprof.report.paths import JudgedPath, session_arrays
 from dlprof.report.survey import surveyed
-from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Session
+from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Session, grouped
 from dlprof.text.clean import first_line
 
 CheckOutcome = Literal["passed", "failed", "error", "skipped"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dlprof.errors import NoReproducer
 from dlprof.judge import BY_ID
 from dlprof.judge.case_view import WAITS
-from dlprof.judge.cases import Cases, grouped
+from dlprof.judge.cases import Cases
 from dlprof.judge.evidence_text import observations
 from dlprof.report import path_table, steps, survey
 from dlprof.report.document import (
@@ -386,7 +386,9 @@ def _headline(
 
     Findings that say the same are counted together.
     """
-    alike = grouped(findings, lambda finding: finding.said or finding.summary)
+    alike: dict[str, list[FindingRecord]] = defaultdict(list)
+    for finding in findings:
+        alike[finding.said or finding.summary].append(finding)
     paths = {
         text: {session.results[index].case.way for index in _indices(group)}
         for text, group in alike.items()

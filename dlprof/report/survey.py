@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dlprof.judge.case_view import WORDS, CaseView
-from dlprof.judge.cases import coverage, grouped
+from dlprof.judge.cases import coverage
 from dlprof.report.document import Cell, Column, Lines, Section, Table
 from dlprof.report.paths import TONES, rules_by_case
-from dlprof.runner.session import Session, pair_text
+from dlprof.runner.session import Session, grouped, pair_text
 from dlprof.runner.survey import PLAINEST, Label, survey_label
 from dlprof.text.clean import counted, first_line
 

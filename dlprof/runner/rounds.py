@@ -47,12 +47,12 @@ from dlprof.runner.schedule import (
     Round,
     Stop,
     finish,
-    grouped,
     lanes,
     page_offset,
     processors,
     shuffled,
 )
+from dlprof.runner.session import grouped
 from dlprof.runner.session_file import SessionFile
 from dlprof.runner.survey import is_plainest
 from dlprof.runner.worker_client import Outcome, Processes, WorkerClient, Workers
@@ -169,7 +169,7 @@ class Runner:
             yield from self._confirm(group, refused, round_)
         remaining = [entry for entry in suspects if self.file.needs(entry.number, round_)]
         with closing(Processes(self._pool)) as processes:
-            for path in grouped(remaining, BY_PATH):
+            for path in grouped(remaining, BY_PATH).values():
                 yield from self._serve(path, round_, processes, turns, alone=True)
 
     def _drop(self, group: Group, round_: int, processes: Processes) -> Lane:
@@ -227,7 +227,7 @@ class Runner:
             group = list(pair_entries)
             processes = self._forks(group, lane)
             suspects = yield from self._serve(group, 0, processes)
-            for path in grouped(suspects, BY_PATH):
+            for path in grouped(suspects, BY_PATH).values():
                 yield from self._serve(path, 0, processes, alone=True)
             yield from processes.end()
 
@@ -305,7 +305,7 @@ class Runner:
         entries = [entry for group in self._needed_groups(0, surveyed) for entry in group]
         on_host = all(self.cases[index].device == "cpu" for index in (*undiagnosed, *surveyed))
         count = lanes(len(entries) + len(undiagnosed)) if on_host else 1
-        paths = grouped(entries, BY_PATH)
+        paths = [*grouped(entries, BY_PATH).values()]
         shares = [[entry for path in paths[lane::count] for entry in path] for lane in range(count)]
         finish([self._survey(share, lane) for lane, share in enumerate(shares)])
         groups = deque(shuffled(self._grouped(undiagnosed), self.settings.rounds))
@@ -426,7 +426,8 @@ class Runner:
         return self._grouped(indices)
 
     def _grouped(self, indices: Iterable[int]) -> list[Group]:
-        return grouped((Entry(index, self.cases[index]) for index in indices), self._kind)
+        entries = (Entry(index, self.cases[index]) for index in indices)
+        return [*grouped(entries, self._kind).values()]
 
 
 def _refusal(entry: Entry) -> tuple[str, str]:

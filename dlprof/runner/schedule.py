@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import select
-from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from dlprof.runner.pairing import Case
@@ -80,14 +80,6 @@ def shared_sample_ns(settings: Settings, cases: Sequence[Case]) -> int:
     shared = settings.sample_ns * FEW_PATHS // max(most, FEW_PATHS)
     least = LEAST_SAMPLE_NS if settings.rounds > 1 else LEAST_ONCE_NS
     return max(shared, min(settings.sample_ns, least))
-
-
-def grouped(entries: Iterable[Entry], key: Callable[[Entry], Hashable]) -> list[Group]:
-    """Group cases by a key, in their order."""
-    groups: dict[Hashable, Group] = {}
-    for entry in entries:
-        groups.setdefault(key(entry), []).append(entry)
-    return list(groups.values())
 
 
 def shuffled(groups: list[Group], round_: int) -> list[Group]:

@@ -6,8 +6,9 @@ Times are in ns, sizes in bytes. :mod:`dlprof.runner.session_file` reads and wri
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection
-from typing import Annotated, Literal
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
@@ -54,7 +55,17 @@ CONDITIONS = (
 WIDEST_SHARE = 0.25
 """A share whose interval reaches further is not written as a number."""
 
+Thing = TypeVar("Thing")
+Key = TypeVar("Key", bound=Hashable)
 Status = Literal["ok", "unsupported", "crashed", "timeout", "invalid", "skipped"]
+
+
+def grouped(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[Thing]]:
+    """Group things by a key, in their order."""
+    found: dict[Key, list[Thing]] = defaultdict(list)
+    for thing in things:
+        found[key(thing)].append(thing)
+    return dict(found)
 
 
 def pair_text(pair: tuple[str, str]) -> str:

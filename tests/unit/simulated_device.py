@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy
 
-from dlprof.device.cuda import LEGACY_STREAM, PER_THREAD_STREAM
+from dlprof.device.cuda import LEGACY_STREAM
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol
 from dlprof.worker.subject import Subject
 
@@ -31,6 +31,7 @@ Value = Callable[[], int]
 
 
 QUEUE_NS = 1_000  # host: to queue one piece of work
+PER_THREAD_STREAM = 2
 EVENT_NS = 700  # device: to record one event
 FLUSH_NS = 50_000  # device: to flush the L2 cache
 WARM_BYTES_PER_NS, COLD_BYTES_PER_NS = 4, 2  # a copy
