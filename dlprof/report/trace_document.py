@@ -349,8 +349,20 @@ def _timeline(trace: Trace) -> Chart | None:
     origin = min((begin for begin, *_ in trace.timeline), default=0)
     length = max(trace.wall_ns - origin, 1)
     for begin, end, index, took, _ in trace.timeline:
-        if end > begin and len(marks[index]) < MOST_SPANS:
-            marks[index].append(_mark(trace.rows[index], origin, length, begin, end, took))
+        if end <= begin or len(marks[index]) >= MOST_SPANS:
+            continue
+        row, result = trace.rows[index], row_result(trace.rows[index])
+        low, high = (100 * (ns - origin) / length for ns in (begin, end))
+        share = min(took / (end - begin), 1.0)
+        mark = Mark(
+            f"{_line(row)}, {result}, at {plain_time(begin)}:"
+            f" {plain_time(took)} of {plain_time(end - begin)}",
+            low,
+            max(high, low + LEAST_WIDTH),
+            COLORS.get(result, "muted"),
+            opacity=LEAST_OPACITY + (1 - LEAST_OPACITY) * share,
+        )
+        marks[index].append(mark)
     rows = [
         ChartRow(_line(row), tuple(marks[index]), plain_time(row.total_ns))
         for index, row in enumerate(trace.rows)
@@ -366,21 +378,6 @@ def _timeline(trace: Trace) -> Chart | None:
         tuple(rows),
         tuple((100 * (ns - origin) / length, plain_time(ns) if ns else "0") for ns in ticks),
         "When the lines converted: the stronger the color, the more of that time they took.",
-    )
-
-
-def _mark(row: TraceRow, origin: int, length: int, begin: int, end: int, took_ns: int) -> Mark:
-    """Return what a row's calls took between ``begin`` and ``end``, on an axis from ``origin``."""
-    result = row_result(row)
-    low, high = (100 * (ns - origin) / length for ns in (begin, end))
-    share = min(took_ns / (end - begin), 1.0)
-    return Mark(
-        f"{_line(row)}, {result}, at {plain_time(begin)}:"
-        f" {plain_time(took_ns)} of {plain_time(end - begin)}",
-        low,
-        max(high, low + LEAST_WIDTH),
-        COLORS.get(result, "muted"),
-        opacity=LEAST_OPACITY + (1 - LEAST_OPACITY) * share,
     )
 
 

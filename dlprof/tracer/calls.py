@@ -332,10 +332,13 @@ class Calls(dict[type, "Kind | None"]):
         self, call: Call, key: Any, index: int, took_ns: float, waits: bool, result: Any
     ) -> None:
         """Count a wait that a simulated device recorded, or a call by the queue that it met."""
-        row, source_kind, _, _, queue = call
+        row, source_kind, source, host, queue = call
         kind = self.tracer.kinds[type(result)]
         to_host = self.target.reads if kind is None else kind.device(result) == "cpu"
         if queue is None:
+            # JAX waits for its device in threads of its own, which the record does not name.
+            is_jax = source_kind.framework == "jax" and kind is not source_kind
+            waits |= is_jax and to_host and host is None and source_kind.device(source) != "cpu"
             row.recorded[not (self._was_called or to_host)] += waits
         elif source_kind is not CONTAINER and (queue[2] and to_host if kind else not to_host):
             return  # it copied from host to host, or gave nothing

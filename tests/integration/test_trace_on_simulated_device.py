@@ -105,6 +105,15 @@ pinned = torch.ones(64).pin_memory()
 for _ in range(3):
     pinned.to("cuda", non_blocking=True)
 """
+JAX = """
+import jax.numpy as jnp, numpy
+x = jnp.ones(64)
+for _ in range(3):
+    y = x * 2
+    float(y[0])  # float
+    numpy.asarray(y)  # copy
+    numpy.asarray(y)  # kept
+"""
 
 
 def waits_of(program, folder):
@@ -141,3 +150,10 @@ def test_a_hot_path_without_waits_is_checked_by_fail_on(tmp_path):
     assert done.code == 1
     done, waits = waits_of(PINNED, tmp_path)
     assert ({*waits.values()}, done.code) == ({("copy", 0)}, 0)
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not PYTHON, reason="DLPROF_CUDA_PYTHON names no CUDA builds")
+def test_a_value_of_jax_on_the_host_is_a_wait(tmp_path):
+    _, waits = waits_of(JAX, tmp_path)
+    assert {name: count for name, (_, count) in waits.items()} == {"float": 3, "copy": 3, "kept": 0}
