@@ -49,7 +49,7 @@ WAITS = {
 }
 """By a conversion that waits in a loop: the cause, and what does without."""
 LAUNCH = "kernel[…](x)"
-MOST_ADVICE = 3
+MOST_ADVICE, MOST_PLACES = 6, 3
 LEAST_LINE_NS = 100_000_000
 """The least time of a whole line that samples tell."""
 
@@ -80,8 +80,8 @@ def notes(trace: Trace) -> Iterator[str]:
             + (f" (whole line {plain_time(took_ns)})" if took_ns >= LEAST_LINE_NS else "")
             for file, line, took_ns, copies in trace.uncounted
         ]
-        more = f"; {counted(len(texts) - MOST_ADVICE, 'more line')}" if texts[MOST_ADVICE:] else ""
-        yield f"may copy without a row: {'; '.join(texts[:MOST_ADVICE])}{more}."
+        more = f"; {counted(len(texts) - MOST_PLACES, 'more line')}" if texts[MOST_PLACES:] else ""
+        yield f"may copy without a row: {'; '.join(texts[:MOST_PLACES])}{more}."
     if trace.unseen:
         where = " elsewhere" if trace.uncounted else ""
         yield f"not seen, if they occur{where}: {', '.join(trace.unseen)}."
@@ -112,8 +112,8 @@ def argument_places(trace: Trace) -> list[str]:
 
 
 def first_places(places: Sequence[str]) -> str:
-    more = f" and {len(places) - MOST_ADVICE} more" if len(places) > MOST_ADVICE else ""
-    return f"{', '.join(places[:MOST_ADVICE])}{more}"
+    more = f" and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else ""
+    return f"{', '.join(places[:MOST_PLACES])}{more}"
 
 
 def short_file(file: str) -> str:
@@ -131,7 +131,7 @@ def replacement(row: TraceRow, wall_ns: float = math.inf) -> str:
         return advice
     if row.conversion == LAUNCH and row.calls > 1:
         before = "write cuda.as_cuda_array(x) before the loop"
-        if row.copies:
+        if row.copies or row.device == "cpu":
             before = "write cuda.to_device(x) before the loop, copy_to_host() after it"
         return f"{row.conversion} converts its arguments at each launch: {before}."
     is_long_read = row.reads and LEAST_SHARE * row.total_ns >= wall_ns

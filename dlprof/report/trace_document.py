@@ -29,6 +29,7 @@ from dlprof.report.document import (
     Tone,
 )
 from dlprof.report.trace_advice import (
+    LAUNCH,
     LEAST_LINE_NS,
     argument_places,
     joins_arrays,
@@ -301,6 +302,7 @@ def measurable(trace: Trace) -> list[TraceRow]:
         for row in trace.rows
         if (row.waits or (row.copies and not joins_arrays(row)))
         and not (row.crossings or row.retyped or row.producer == row.consumer)
+        and row.conversion != LAUNCH
         and {row.producer, row.consumer} <= MEASURABLE
     ]
     while (row := _costliest(fit, COPY) or _costliest(fit, WAIT)) is not None:
@@ -423,8 +425,7 @@ def _source(
 def chrome(trace: Trace) -> str:
     """Return each conversion as an event for Perfetto, speedscope and Chrome's trace viewer.
 
-    The format is Chromium's "Trace Event Format", with complete events. Raises
-    :class:`UsageError` if the program ran without ``--chrome``.
+    Raises :class:`UsageError` if the program ran without ``--chrome``.
     """
     if trace.rows and not trace.events:
         raise UsageError(

@@ -218,6 +218,10 @@ ON_DEVICE = {**BIG, "waits": 10, "device": "cuda:0", "producer": "torch"}
             "tf.experimental.dlpack.to_dlpack(x) waits for all that TensorFlow has",
         ),
         ({"conversion": "x.to()", "calls": 1}, ""),
+        (
+            {"conversion": "kernel[…](x)", "device": "cpu"},
+            "kernel[…](x) converts its arguments at each launch: write cuda.to_device(x)",
+        ),
     ],
 )
 def test_a_wait_in_a_loop_has_its_cause_and_its_advice(row, text):
