@@ -40,7 +40,7 @@ VIEW, CONTAINER, OWN = map(no_array, ("memoryview", "container", "own"))
 """OWN is an array that its own framework takes in by a capsule: this converts nothing."""
 NO_ARRAYS = (None, CAPSULE, VIEW, CONTAINER, OWN)
 NUMBER_TYPES = (bool, int, float, complex)
-LEAST_NUMBERS_BYTES = 4096
+LEAST_NUMBERS_BYTES, FEW_NUMBERS = 4096, 128
 """Fewer numbers are a program's constants."""
 _clock = time.perf_counter
 Call = tuple[Row, Kind, Any, Any, "Queue | None"]
@@ -180,12 +180,12 @@ class Calls(dict[type, "Kind | None"]):
         if kind is VIEW:
             source = source.obj
             kind = self[type(source)]
+        if kind in NO_ARRAYS:
+            return self._special(kind, source, (len(args), *kwargs))
         try:
             frame = sys._getframe(2)  # noqa: SLF001 - CPython's own way
         except ValueError:  # C calls the function in a thread without frames
             frame = None
-        if kind in NO_ARRAYS:
-            return self._special(kind, source, frame, (len(args), *kwargs))
         host = kind.host_copy(source) if kind.host_copy else None
         queue = None
         if kind.is_busy or self._upload_state:
@@ -193,7 +193,7 @@ class Calls(dict[type, "Kind | None"]):
             state = self._upload_state if is_busy is None else None
             queue = self._queue(state() if state else is_busy, (len(args), *kwargs), bool(state))
         place = (id(frame.f_code), frame.f_lasti, kind.framework, "") if frame else None
-        row = self.rows.get(place) or self.row(frame, kind.framework)
+        row = self.rows.get(place) or self.row(kind.framework)
         if kind.is_wrapper:
             self.tracer.inner[get_ident()] = None, 0.0
         return row, kind, source, host, queue
@@ -203,38 +203,38 @@ class Calls(dict[type, "Kind | None"]):
         is_known = is_busy is not None and self.tracer.host_waits is None
         return (bool(is_busy), form, is_upload) if is_known else None
 
-    def _special(
-        self, kind: Kind | None, source: Any, frame: types.FrameType | None, form: Any
-    ) -> Call | None:
+    def _special(self, kind: Kind | None, source: Any, form: Any) -> Call | None:
         """Look at a call with a capsule, a container, or an array that converts nothing."""
         host = is_busy = None
         if kind is CAPSULE:
             export = self.tracer.exports.pop(_pointer(source), None)
-            row = self.row(frame, export.row.producer if export else kind.framework)
+            row = self.row(export.row.producer if export else kind.framework)
             source = export.taken(row) if export else Export(row, kind.address(source))
             kind, is_busy = EXPORT, source.is_busy
         elif kind is not CONTAINER:
             return None if kind is None else self.uncounted()
-        elif type(next(leaves(source), None)) in NUMBER_TYPES:
-            source, row = [], self.row(frame, "numbers")
-        else:
-            source = list(leaves(source))
-            first = self[type(source[0])] if source else None
-            if first is None or first in NO_ARRAYS:
+        elif type(first := next(leaves(source), None)) in NUMBER_TYPES:
+            if len(source) <= FEW_NUMBERS and first is next(iter(source)):
                 return None
+            source, row = [], self.row("numbers")
+        elif (first_kind := self[type(first)]) in NO_ARRAYS:
+            return None
+        else:
+            row = self.row(first_kind.framework)
+            source = list(leaves(source))
             kinds = [(x, self.tracer.kinds[type(x)]) for x in source]
             host = [kind.host_copy(x) if kind and kind.host_copy else None for x, kind in kinds]
             states = {kind.is_busy(x) for x, kind in kinds if kind and kind.is_busy} - {None}
             is_busy = True in states if states else None
-            row = self.row(frame, first.framework)
         return row, kind, source, host, self._queue(is_busy, form)
 
     def uncounted(self) -> Call:
         """Return a call that is not counted, nor are the calls inside it."""
         return Row(self.target, ""), OWN, None, None, None
 
-    def row(self, frame: types.FrameType | None, producer: str) -> Row:
-        """Return the row of a call from ``frame``: of the user's line there or further out."""
+    def row(self, producer: str) -> Row:
+        """Return the row of the user's line that calls, directly or further out."""
+        frame: types.FrameType | None = sys._getframe()  # noqa: SLF001 - CPython's own way
         while frame is not None and frame.f_globals is globals():
             frame = frame.f_back  # C code, called by a wrapper, converts what that let through
         if frame is not None and frame.f_code is CARRIED:
