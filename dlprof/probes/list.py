@@ -12,6 +12,7 @@ from typing import Any
 from dlprof.probes.base import (
     CONTIGUOUS,
     CPU,
+    DTYPES,
     FLOATS,
     NATIVE,
     NUMPY,
@@ -21,6 +22,7 @@ from dlprof.probes.base import (
     Probe,
     Unsupported,
 )
+from dlprof.probes.generic import UNKNOWN
 from dlprof.probes.numpy import NumPy
 
 NUMBERS = (bool, int, float, complex)
@@ -102,7 +104,8 @@ class List(Probe):
 
     def dtype(self, array: Any) -> str | None:
         dtype = getattr(first(array), "dtype", None)
-        return dtype and str(getattr(dtype, "name", dtype)).removeprefix("torch.")
+        name = dtype and str(getattr(dtype, "name", dtype)).removeprefix("torch.")
+        return name if name is None or name in DTYPES else UNKNOWN
 
     def device(self, array: Any) -> str:
         name = str(getattr(first(array), "device", "cpu")).lower()
@@ -118,13 +121,16 @@ class List(Probe):
         return kind if library == "numpy" else f"{kind}{HOLDS}{library}"
 
     def write(self, array: Any, value: int) -> Any:
+        import numpy
+
         for place, item in enumerate(array):
             if type(item) in (list, tuple):
                 self.write(item, value)
             elif hasattr(item, "data_ptr") or (hasattr(item, "flags") and item.flags.writeable):
                 item[...] = value
             elif type(array) is list and not getattr(item, "shape", ()):
-                array[place] = type(item)(value)
+                kind = getattr(item, "dtype", None)  # a time of NumPy has a unit
+                array[place] = numpy.int64(value).astype(kind) if kind else type(item)(value)
             else:
                 return NotImplemented
         return None

@@ -244,8 +244,8 @@ class Array:
         size = size_text(case.size_bytes) if case.size_bytes else ""
         array = f"{dtype} {shape}"
         if dtype == UNKNOWN:
-            array = f"unknown dtype {shape}" if case.result.case.shape else "unknown array"
-        if self.pair[0] in LIST:
+            array = f"unknown dtype {shape}" if case.result.case.shape else "objects"
+        if self.pair[0] in LIST and case.result.case.shape:
             array, layout = list_text(shape, dtype, layout), UNKNOWN
         parts = [array, "" if layout == UNKNOWN else layout, size, device]
         return ", ".join(filter(None, parts))
@@ -258,7 +258,8 @@ def list_text(shape: str, dtype: str, layout: str) -> str:
     if layout == NESTED:
         return f"{shape} number{plural} in {'nested lists' if item else 'a list'}"
     container, _, library = layout.partition(HOLDS)
-    kind = f"array{plural} {dtype} {item}" if item else f"{dtype} scalar{plural}"
+    dtype = "" if dtype == UNKNOWN else f"{dtype} "
+    kind = f"array{plural} {dtype}{item}" if item else f"{dtype}scalar{plural}"
     where = "a tuple" if container == "tuple" else "a list"
     return f"{count} {library} {kind} in {where}".replace("  ", " ")
 

@@ -257,7 +257,8 @@ def _sentence(path: JudgedPath) -> Answer:
     owned = path.case.result.ownership
     devices = owned.evidence.devices if owned is not None else None
     moved = f" from {' to '.join(devices)}" if devices else ""
-    size = size_text(path.case.size_bytes)
+    is_sized = path.case.size_bytes or 0 in path.case.result.case.shape
+    size = size_text(path.case.size_bytes) if is_sized else "all"
     copied = {"view": "nothing copied", "copy": f"{size} copied{moved}"}
     fresh = path.case.result.fresh_source
     first_ns = fresh.evidence.first_ns if fresh is not None and path.case.is_cached else None
@@ -279,8 +280,11 @@ def _sentence(path: JudgedPath) -> Answer:
     condition = path_table.condition(path)
     if condition:
         sentence = f"{sentence} {condition[:1].upper()}{condition[1:]}."
-    lacks = _lacks(path) if path.result in copied else ()
-    return Answer(" ".join((sentence, *lacks)))
+    if path.result in copied:
+        sentence = " ".join((sentence, *_lacks(path)))
+    elif path.result == "?" and not path.case.is_right:
+        sentence = f"{sentence} Its {LACKS['values']}."
+    return Answer(sentence)
 
 
 def _lacks(path: JudgedPath) -> Iterator[str]:

@@ -21,7 +21,7 @@ from dlprof.judge.rule import Rule
 from dlprof.judge.script import Effect, Subject, subject
 from dlprof.probes.base import DTYPES, LAYOUTS, ArraySpec
 from dlprof.probes.builtin import BUILTIN
-from dlprof.protocol.statement import OF_USER
+from dlprof.protocol.statement import OF_USER, UserCode
 from dlprof.runner.axes import shape_text
 from dlprof.runner.session import FindingRecord, Result, Session
 from dlprof.text.source import (
@@ -211,13 +211,23 @@ def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:
 def pair_command(session: Session) -> str:
     """Return the command that measures every path for an array like the user's own.
 
-    Empty for any other session, and if dlprof has no probe of both frameworks or no such array.
+    If the user's statement was refused, every path for that array itself. Empty for any other
+    session, and if dlprof has no probe of the frameworks or no such array.
     """
     if not session.results or not _is_own(session):
         return ""
-    case = session.results[0].case
+    case, known = session.results[0].case, {probe.name for probe in BUILTIN}
+    python = [word for word in session.command if word.startswith("--python")] and [
+        "--python",
+        session.request.python,
+    ]
+    is_refused = {result.status for result in session.results} == {"unsupported"}
+    if is_refused and case.is_statement and case.consumer in known and not session.simulated:
+        own = UserCode.read(session.request.probe_files[0])[0]
+        setup = [word for line in own.setup.splitlines() for word in ("--setup", line)]
+        return shlex.join(["dlprof", "run", f"({own.source})", case.consumer, *setup, *python])
     is_made = case.dtype in DTYPES and case.layout in LAYOUTS and case.producer != case.consumer
-    if not is_made or not {*case.pair} <= {probe.name for probe in BUILTIN}:
+    if not is_made or not {*case.pair} <= known:
         return ""
     simulated = f"simulated:{session.simulated}".removesuffix(":1")
     axes = {
@@ -227,9 +237,7 @@ def pair_command(session: Session) -> str:
         "--device": simulated if session.simulated else case.device,
     }
     words = [word for option in axes.items() if option[1] not in DEFAULTS for word in option]
-    if any(word.startswith("--python") for word in session.command):
-        words += ["--python", session.request.python]
-    return shlex.join(["dlprof", "run", *case.pair, *words])
+    return shlex.join(["dlprof", "run", *case.pair, *words, *python])
 
 
 def _is_own(session: Session) -> bool:

@@ -118,7 +118,8 @@ def _spec(module: str) -> Any:
         spec = importlib.util.find_spec(root)
         if spec is None or not inner:
             return spec
-        return importlib.machinery.PathFinder.find_spec(module, spec.submodule_search_locations)
+        places = spec.submodule_search_locations  # None of a module that is no package
+        return places and importlib.machinery.PathFinder.find_spec(module, places)
     except (ImportError, ValueError):
         return None
 
@@ -336,7 +337,7 @@ def describe_array(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any
         "shape": list(generic.read_shape(thing)),
         "dtype": memory.dtype,
         "device": memory.device,
-        "array": memory is not generic.NOTHING,
+        "array": memory is not generic.NOTHING or is_array(thing),
         "layout": memory.layout,
         "bytes": is_bytes,
     }
@@ -413,10 +414,12 @@ def _called_side(
     """Return the framework of the function that makes the result, should it make none."""
     module = namespace.get(statement.called_name(text))
     root = module.__name__.partition(".")[0] if isinstance(module, types.ModuleType) else ""
+    root = root or text.rpartition(".")[2].partition("(")[0].removeprefix("to_")  # x.to_numpy()
     for source, probe in probes:
         if probe.module == ROOTS.get(root, root) and probe.name not in HOST_MEMORY:
             return {"name": probe.name, "module": probe.module, "probe": [source, probe.name]}
-    return {"name": root or "no result", "module": "builtins", "probe": None}
+    name = root if isinstance(module, types.ModuleType) else "no result"
+    return {"name": name, "module": "builtins", "probe": None}
 
 
 def _cut_at_export(text: str, source: str, names: dict[str, Any], producer: str) -> tuple[Cut, str]:

@@ -53,6 +53,20 @@ def test_a_list_is_timed_with_the_way_that_usually_is_faster(
     assert {result["values"]["verdict"] for result in results} == {"ok"}
 
 
+@pytest.mark.parametrize(("add", "word"), [("", "ok"), (" + 1", "wrong")])
+def test_a_list_of_times_is_compared_also_across_units(tmp_path, add, word):
+    path = tmp_path / "session.json"
+    days = "numpy.datetime64('2020-01-01'), numpy.datetime64('2021-01-01')"
+    setup = (
+        f"import numpy\ndef seconds(x): return numpy.array(x).astype('M8[s]'){add}\na = [{days}]"
+    )
+    done = dlprof("time", "-s", setup, "seconds(a)", "--quick", "-o", path)
+    assert "2 scalars in a list" in done.out
+    changed = content(path)["results"][0]["values"]["evidence"]["changed"]
+    assert changed["dtype"] == ["datetime64[D]", "datetime64[s]"]
+    assert ("values" in changed) == (word == "wrong")
+
+
 def test_a_way_that_the_user_wrote_is_not_offered_again(tmp_path):
     path = tmp_path / "session.json"
     setup = "import numpy as np; a = [[1.5, 2.5], [3.5, 4.5]]"

@@ -41,6 +41,7 @@ def test_an_array_of_a_framework_is_made_by_the_expression(tmp_path):
     [
         (("nope.zeros(3)", "numpy"), 4, "name 'nope' is not defined"),
         (("len([3])", "numpy"), 2, "makes no array, but a int"),
+        (("array.array('f')[1]", "numpy"), 4, "IndexError"),
         (("numpy.zeros(3", "numpy"), 2, "not Python"),
         (("numpy.zeros(3)", "torch", "--shape", "4"), 2, "--shape: the expression makes"),
         (("drjit", "torch"), 2, "measure one conversion with 'dlprof time'"),

@@ -127,3 +127,14 @@ def test_the_users_own_conversion_leads_to_every_path_of_its_frameworks():
     elsewhere = ["time", "--python", "/venv/bin/python", "y(x)"]
     session = alone(case(), request=request, command=elsewhere, simulated=1)
     assert pair_command(session) == f"{words} simulated --python /venv/bin/python"
+
+
+def test_a_refused_statement_leads_to_every_path_of_its_own_array():
+    sides = {"producer": Side("torch", "torch"), "consumer": Side("numpy", "numpy")}
+    own = UserCode.reference(
+        [UserCode("import t\nx = t.one()", "x", "{x}", "y", "native", **sides)]
+    )
+    refused = case(case={"import": "statement"}, status="unsupported")
+    session = alone(refused, request={"probe_files": [own]})
+    setup = "--setup 'import t' --setup 'x = t.one()'"
+    assert pair_command(session) == f"dlprof run '(x)' numpy {setup}"

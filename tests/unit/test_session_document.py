@@ -213,6 +213,10 @@ def test_a_path_that_crashes_for_other_arrays_is_marked_at_its_name():
             view("f(x)", ownership=verdict("unknown", reason="no write could be tried")),
             "f(x) may be a view or a copy: 2.0 µs, no write could be tried.",
         ),
+        (
+            view("f(x)", ownership=verdict("unknown", reason="no"), values=verdict("unknown")),
+            "f(x) may be a view or a copy: 2.0 µs, no. Its values are not known to be right.",
+        ),
     ],
     ids=[
         "view",
@@ -224,6 +228,7 @@ def test_a_path_that_crashes_for_other_arrays_is_marked_at_its_name():
         "no lifetime",
         "refused",
         "unknown",
+        "unknown and not compared",
     ],
 )
 def test_a_single_path_is_one_sentence(result, sentence):

@@ -46,6 +46,8 @@ RING = 16
 """This many later results, or blocks of other data, are held with the first."""
 FILLED, FILLED_BYTES = 0xA5, 1 << 20
 CONTROLS = 2
+TIMES = "mM"
+"""Kinds of NumPy's times, which compare across units."""
 CUDA_DEVICE = 2  # kDLCUDA
 WRITTEN = 1
 """The framework's write puts this everywhere, as the ``write`` of a reproducer does."""
@@ -61,8 +63,11 @@ def measure(subject: Subject) -> dict[str, Any]:
     # Plain memory has no dtype. The import says what was asked for.
     found_dtypes = subject.producer.dtype(source), subject.consumer.dtype(result)
     dtypes = [dtype or subject.spec.dtype for dtype in found_dtypes]
-    if UNKNOWN in dtypes:
-        return unknown("nothing tells the dtype of source or result")
+    if UNKNOWN in dtypes:  # NumPy's times have none of dlprof's dtypes
+        sides = subject.producer.to_numpy(source), subject.consumer.to_numpy(result)
+        dtypes = [side.dtype.name for side in sides]
+        if not {side.dtype.kind for side in sides} <= {*TIMES}:
+            return unknown("nothing tells the dtype of source or result")
     changed = _compare(subject, source, result, dtypes)
     evidence = {"changed": changed, **_properties(subject, source, result)}
     if read_only:
@@ -259,7 +264,9 @@ def unequal(before: Any, after: Any, dtypes: Sequence[str] | None = None) -> Any
     elements = before.size
     if dtypes is None:
         before, after = bits(before), bits(after)
-    elif (before.dtype.name, after.dtype.name) != tuple(dtypes) or before.dtype.kind not in "biufc":
+    elif (before.dtype.name, after.dtype.name) != tuple(
+        dtypes
+    ) or before.dtype.kind not in f"biufc{TIMES}":
         # For a dtype that NumPy lacks these are its bits, which are no numbers of another dtype.
         return numpy.zeros(1, dtype=bool)
     differ = before != after
