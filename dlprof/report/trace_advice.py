@@ -127,13 +127,10 @@ def short_file(file: str) -> str:
 
 def replacement(row: TraceRow, wall_ns: float = math.inf) -> str:
     """Return what to write instead of the row's conversion; empty if no way is known as better."""
-    if advice := _wait_advice(row):
+    if row.via:  # the call is in a package
+        return ""
+    if advice := _loop_advice(row):
         return advice
-    if row.conversion == LAUNCH and row.calls > 1:
-        before = "write cuda.as_cuda_array(x) before the loop"
-        if row.copies or row.device == "cpu":
-            before = "write cuda.to_device(x) before the loop, copy_to_host() after it"
-        return f"{row.conversion} converts its arguments at each launch: {before}."
     is_long_read = row.reads and LEAST_SHARE * row.total_ns >= wall_ns
     if not (row.copies or is_long_read) or row.crossings or "copy" in row.allowed:
         return ""
@@ -147,15 +144,20 @@ def replacement(row: TraceRow, wall_ns: float = math.inf) -> str:
     return f"instead of {row.conversion} write {better}: it {change}."
 
 
-def _wait_advice(row: TraceRow) -> str:
+def _loop_advice(row: TraceRow) -> str:
+    if row.calls <= 1 or "wait" in row.allowed:
+        return ""
     waits, call = row.waits or row.maybe_waits, row.waits_in or row.conversion
     if row.reads and (waits or row.device.partition(":")[0] != "cpu"):
         return f"reads wait for the queue: {AFTERWARD.format('read')}"
-    if row.calls == 1 or not waits:
-        return ""
-    if "cpu" in [target for _, target, _ in row.crossings]:
+    if row.conversion == LAUNCH:
+        before = "write cuda.as_cuda_array(x) before the loop"
+        if row.copies or row.device == "cpu":
+            before = "write cuda.to_device(x) before the loop, copy_to_host() after it"
+        return f"{row.conversion} converts its arguments at each launch: {before}."
+    if waits and "cpu" in [target for _, target, _ in row.crossings]:
         return f"copies to the host wait for the queue: {AFTERWARD.format('copy')}"
-    return f"{call} {WAITS[call]}" if call in WAITS else ""
+    return f"{call} {WAITS[call]}" if waits and call in WAITS else ""
 
 
 def joins_arrays(row: TraceRow) -> bool:

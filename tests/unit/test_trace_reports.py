@@ -218,6 +218,8 @@ ON_DEVICE = {**BIG, "waits": 10, "device": "cuda:0", "producer": "torch"}
             "tf.experimental.dlpack.to_dlpack(x) waits for all that TensorFlow has",
         ),
         ({"conversion": "x.to()", "calls": 1}, ""),
+        ({"conversion": "x.to()", "allowed": ["wait"]}, ""),
+        ({"reads": 10, "consumer": "python", "via": "torch.optim.adam.step"}, ""),
         (
             {"conversion": "kernel[…](x)", "device": "cpu"},
             "kernel[…](x) converts its arguments at each launch: write cuda.to_device(x)",
