@@ -260,14 +260,11 @@ def _facts(row: TraceRow, full: bool) -> Iterator[str]:
 
 
 def _sizes(row: TraceRow) -> str:
-    sizes = {size for dtype, _, _, size in row.arrays if dtype not in UNNAMED}
-    if row.copies:
-        how = "copied" if row.copies == 1 else "each" if len(sizes) == 1 else "per copy on average"
-        return f"{size_text(round(row.bytes / row.copies), 2)} {how}"
-    if not sizes or row.result in {"view", "read"}:
+    if not row.copies:
         return ""
-    ends = dict.fromkeys((size_text(min(sizes), 2), size_text(max(sizes), 2)))
-    return f"{' to '.join(ends)}{' each' if row.calls > 1 else ''}"
+    sizes = {size for dtype, _, _, size in row.arrays if dtype not in UNNAMED}
+    how = "copied" if row.copies == 1 else "each" if len(sizes) == 1 else "per copy on average"
+    return f"{size_text(round(row.bytes / row.copies), 2)} {how}"
 
 
 def _slowness(row: TraceRow) -> str:
