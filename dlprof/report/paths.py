@@ -244,8 +244,10 @@ class Array:
         size = size_text(case.size_bytes) if case.size_bytes else ""
         array = f"{dtype} {shape}"
         if dtype == UNKNOWN:
-            array = f"unknown dtype {shape}" if case.result.case.shape else "objects"
-        if self.pair[0] in LIST and case.result.case.shape:
+            array = f"unknown dtype {shape}" if case.result.case.shape else "unknown array"
+        if self.pair[0] in LIST and layout == UNKNOWN:
+            array = f"{self.pair[0]} of objects"
+        elif self.pair[0] in LIST:
             array, layout = list_text(shape, dtype, layout), UNKNOWN
         parts = [array, "" if layout == UNKNOWN else layout, size, device]
         return ", ".join(filter(None, parts))
