@@ -22,7 +22,6 @@ from dlprof.judge.rule import (
     NONE_INSTEAD,
     ZERO_COPY,
     Rule,
-    code,
     finding,
     replacement_text,
     time,
@@ -284,7 +283,6 @@ TIME_BOTH = f"""{TIMED}
 
 <function of first>
 first_us = timed(first)
-<create_other>
 
 <other>
 other_us = timed(other)
@@ -298,7 +296,6 @@ def show_slow_path(subject: Subject) -> Effect:
     return subject.shown(
         f"takes clearly longer than {fast.code}",
         TIME_BOTH,
-        create_other="",
         other=fast.filled("<function of other>"),
         ratio=f"{thresholds.LEAST_RATIO:g}",
         gap_us=f"{thresholds.SLOW_GAP_NS / HYSTERESIS / 1e3:g}",
@@ -335,61 +332,6 @@ def slow_path(cases: Cases) -> Iterator[FindingRecord]:
             ("is slower than", "are slower than"),
             f"another {best.kind}",
             f"is a {best.kind} too{cases.scope_text(best)}",
-        )
-
-
-def show_asymmetric(subject: Subject) -> Effect:
-    reverse, direction = subject.other, " to ".join(subject.result.case.pair)
-    return subject.shown(
-        f"takes many times as long from {direction} as {reverse.code} back",
-        TIME_BOTH,
-        create_other=reverse.create(),
-        other=reverse.filled("<function of other>"),
-        ratio=f"{thresholds.ASYMMETRIC_RATIO / HYSTERESIS:g}",
-        gap_us=f"{thresholds.COSTLY_GAP_NS / HYSTERESIS / 1e3:g}",
-    )
-
-
-@partial(
-    Rule,
-    "DLP013",
-    "asymmetric",
-    "info",
-    "Both directions hand over the same memory at a similar cost.",
-    show_asymmetric,
-    source=ZERO_COPY,
-    times=True,
-)
-def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
-    """One direction costs many times the other, each with its best path."""
-    # The cheapest right path of each array, safe or not: none costs less.
-    best: dict[tuple[object, ...], CaseView] = {}
-    for case in sorted(cases.cases, key=lambda case: (case.cost_ns, case.index)):
-        if case.ready is not None and case.is_right:
-            best.setdefault(case.array, case)
-    ratio, gap_ns = thresholds.ASYMMETRIC_RATIO, thresholds.COSTLY_GAP_NS
-    reverses = {
-        case.index: reverse
-        for case in best.values()
-        if (reverse := best.get((*case.pair[::-1], *case.array[2:]))) is not None
-        and case.pair[0] != case.pair[1]
-        and cases.may_be_advised(reverse)
-        and not reverse.is_cached
-        and longer_by_itself(case.ready, reverse.ready, ratio, gap_ns)
-    }
-    for group in cases.groups(
-        lambda case: case.index in reverses and case.pair,
-        lambda case: case.cost_ns / reverses[case.index].cost_ns,
-    ):
-        case, reverse = group[0], reverses[group[0].index]
-        sure = "" if cases.may_be_advised(case) else ", which is not known to be safe"
-        yield finding(
-            group,
-            ("takes", "take"),
-            "many times as long as the way back",
-            f"{time(case)} from {case.direction}, {time(reverse)} back",
-            advice=f"Fastest there: {code(case)}{sure}. Fastest back: {code(reverse)}.",
-            against=reverse,
         )
 
 

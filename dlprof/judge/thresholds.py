@@ -23,10 +23,6 @@ COSTLY_GAP_NS = 10_000.0
 """A slow path is a warning from 10 us per call on, the time of a kernel launch or two; else it is
 an info."""
 
-ASYMMETRIC_RATIO = 10.0
-"""One direction costs "many times" the other from here on: two frameworks of different overheads
-differ by less without a fault in either."""
-
 EARLY_RATIO = 3.0
 """A result that is ready this many times later than the call was returned early. A wait for a
 finished result costs as much as a cheap call, and is subtracted only roughly."""

@@ -193,10 +193,8 @@ def _settings(plant: Plant, simulated: int) -> Settings:
 def _measure(
     plants: Sequence[Plant], catalog: Catalog, path: Path, watcher: Watcher
 ) -> list[Result]:
-    pairs = [(plant.producer, plant.consumer) for plant in plants]
-    pairs += [(plant.consumer, plant.producer) for plant in plants if plant.name == "asymmetric"]
     request = Request(
-        pairs=tuple(pairs),
+        pairs=tuple((plant.producer, plant.consumer) for plant in plants),
         axes=Axes(
             shapes=(plants[0].shape,),
             dtypes=plants[0].dtypes,

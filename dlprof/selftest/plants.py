@@ -116,7 +116,6 @@ PLANTS = _sorted(
     Plant("one-buffer", ("one_buffer",), "DLP008", promise="copy"),
     Plant("stale", ("stale",), "DLP008", promise="copy"),
     Plant("lose-read-only", ("lose_read_only",), "DLP009", layouts=("readonly",)),
-    Plant("asymmetric", ("view",), "DLP013"),
     Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
     Plant("unversioned", ("unversioned",), "DLP023", protocol="dlpack", layouts=("readonly",)),
     Plant("legacy-capsule", ("legacy_capsule",), "DLP023", protocol="dlpack-capsule"),
@@ -234,11 +233,6 @@ class OnHost(Synthetic):
         Export("array", Protocol.NATIVE, "{x}", CPU),
         Export("dlpack", Protocol.DLPACK, "{x}", CPU),
         Export("capsule", Protocol.DLPACK_CAPSULE, "{x}.to_dlpack()", CPU),
-    )
-    imports = (
-        Import(
-            "slow", (Protocol.NATIVE,), "host.slow({x})", CPU, producers=("synthetic-asymmetric",)
-        ),
     )
 
     def properties(self, array: Any) -> tuple[str, ...]:

@@ -32,7 +32,6 @@ SHOWN = ("sync", "wrong-strides", "retry", "broken-promise")
 """Their reproducers look at waiting, values, the handshake and memory."""
 
 CONTROLS = {
-    "asymmetric": ("host.slow(x)", "host.view(x)"),
     "retry": ("host.retry(x)", "x.__dlpack__()"),
     "freeze": ("host.lock(x)", "host.copy(x)"),
     "legacy-capsule": ("host.legacy_capsule(x.to_dlpack())", "host.from_capsule(x.to_dlpack())"),
