@@ -111,11 +111,6 @@ class CaseView:
         return self.result.case.code
 
     @property
-    def direction(self) -> str:
-        """``torch to numpy``, in a sentence."""
-        return " to ".join(self.pair)
-
-    @property
     def entry(self) -> tuple[str, str]:
         """The consumer and its import, where most faults lie."""
         return self.result.case.consumer, self.result.case.import_

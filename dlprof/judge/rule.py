@@ -237,7 +237,7 @@ def _numbered_case(cases: Sequence[CaseView], count: int) -> str:
     first = cases[0]
     words = ["the first"] if count > 1 else []
     if len({case.pair for case in cases}) > 1:
-        words.append(first.direction)
+        words.append(" to ".join(first.pair))
     if len({case.spec for case in cases}) > 1 or first.surveyed:
         shape, dtype, layout, _ = first.spec
         words.append(f"{shape_text(shape)} {dtype} {layout}")
