@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -170,7 +169,6 @@ def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
     return {
         **{name: value for name, value in catalog.interpreter.items() if name not in ELSEWHERE},
         "dlprof": __version__,
-        "parent_python": platform.python_version(),
         "gpus": catalog.interpreter.get("gpus", []),
         "packages": packages,
         "libraries": {name: probe.name for probe in installed for name in probe.also},

@@ -383,7 +383,6 @@ class Gpu(Record):
 class Environment(Record):
     dlprof: Maybe[str] = None
     python: Maybe[str] = None
-    parent_python: Maybe[str] = None
     implementation: Maybe[str] = None
     executable: Maybe[str] = None
     platform: Maybe[str] = None

@@ -159,7 +159,7 @@ def lines_of_sessions(draw):
 
 
 TEXTS = ("code", "export", "import", "setup", "python", "executable", "file", "reason", "name", "interpreter",
-         "parent_python", "create", "convert", "command", "probe_files", "producer", "consumer", "layout", "dtype")  # fmt: skip
+         "create", "convert", "command", "probe_files", "producer", "consumer", "layout", "dtype")  # fmt: skip
 
 
 @st.composite
