@@ -555,7 +555,7 @@ def show_order_changed(subject: Subject) -> Effect:
     "DLP028",
     "order-changed",
     "info",
-    f"The result has the order of its source. {SAME_ORDER}",
+    f"The result has the order of its source, and a view its strides. {SAME_ORDER}",
     show_order_changed,
     instrument="values",
 )
@@ -580,11 +580,7 @@ def order_changed(cases: Cases) -> Iterator[FindingRecord]:
         )
     views = {case.result.case.way for case in cases.cases if case.kind == "view"}
     for group in cases.groups(
-        lambda case: (
-            case.new_strides
-            and (case.result.case.way in views or case.result.case.is_statement)
-            and case.pair
-        ),
+        lambda case: case.new_strides and case.result.case.way in views and case.pair,
         lambda case: len(case.result.case.shape),
     ):
         before, after = group[0].new_strides or ((), ())

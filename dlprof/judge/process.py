@@ -65,7 +65,10 @@ def exit_code(name):
     print("exit code of the", name, child.exitcode)
     return child.exitcode
 
-return exit_code("conversion") not in (0, 1) and exit_code("control") == 0
+control, conversion = exit_code("control"), exit_code("conversion")
+if control != 0 or conversion in (None, 1):
+    raise RuntimeError("a process did not come to the exit that is in question")
+return conversion != 0
 """
 
 
@@ -100,7 +103,7 @@ def show_crash(subject: Subject) -> Effect:
     "DLP016",
     "crash",
     "error",
-    "The call returns or raises an error.",
+    "The call returns or raises an error, and the process ends normally.",
     show_crash,
     source=f"A consumer that cannot take an array raises `BufferError` ({FROM_DLPACK}).",
     fault=Fault(lambda case: case.is_lost_for_sure or bool(case.misuse)),
@@ -124,7 +127,7 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
         other, how = cases.replacement(group[0]), first_line(losses[0].how)
         verb, does, numbers = ("did not return:",) * 2, f"{how}{during}", ""
         if stages == [AT_EXIT]:
-            verb, does = ("crashes", "crash"), "at interpreter exit if a cycle holds the result"
+            verb, does = ("crashes", "crash"), "at interpreter exit with a result still alive"
             # Python's own report of a fatal error comes last.
             words = (group[0].result.output or "").partition("Fatal Python error")[0].split("\n")
             numbers = ", ".join([how, *[line for line in words if line.strip()][-1:]])

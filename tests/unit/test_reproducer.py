@@ -20,7 +20,9 @@ from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
+from dlprof.protocol.messages import AT_EXIT
 from dlprof.protocol.statement import Side, UserCode
+from dlprof.ticket import ticket as tickets
 from dlprof.ticket.reproducer import pair_command, reproducer
 
 ALL = [rule.id for rule in RULES]
@@ -104,6 +106,17 @@ SOME = {"different": 1, "of": 9}
 def test_a_script_finds_nothing_in_an_innocent_call(changed):
     script = text_of("DLP008", values=verdict("wrong", changed={changed: SOME}))
     assert ended(script) == (0, "the problem is gone")
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"), [("numpy.array(x)", "gone"), ("numpy.missing(x)", "cannot tell")]
+)
+def test_a_script_of_a_crash_at_exit_tells_no_answer_from_no_crash(code, answer):
+    lost = {"stage": AT_EXIT, "signal": "SIGABRT", "how": "killed by SIGABRT"}
+    script = text_of(
+        "DLP016", code=code, status="ok", reason=None, lost=None, exit=verdict("crashes", lost=lost)
+    )
+    assert tickets.run(script, sys.executable).verdict == answer
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,15 @@ def test_strides_that_differ_without_another_value_are_named_of_a_view(owner, co
     assert all("(7, 1) becomes (1, 1)" in one.headline for one in findings)
 
 
+@pytest.mark.parametrize(("owner", "count"), [("view", 1), ("copy", 0)])
+def test_strides_of_an_empty_result_count_if_other_results_are_views(owner, count):
+    own = {"import": "statement", "survey": True}
+    values = verdict("ok", strides=[[3, 1], [0, 0]])
+    empty = path("f(x)", owner="copy", values=values, case={**own, "shape": [0, 3]})
+    other = path("f(x)", owner=owner, case={**own, "shape": [3, 3]})
+    assert len(found("DLP028", empty, other)) == count
+
+
 GONE = verdict("dangling", changed_after_drop=True)
 
 
