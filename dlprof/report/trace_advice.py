@@ -12,7 +12,7 @@ from dlprof.runner.quantity import plain_time, size_text
 from dlprof.runner.trace import LEAST_SHARE, Trace, TraceRow
 from dlprof.text.clean import counted
 
-SHARES = "shares memory, so a later write to either shows in the other"
+SHARES = "shares memory and strides, so a later write to either shows in the other"
 READ_ONLY = "shares memory and is read-only: a write to it raises"
 REPLACEMENTS = {
     ("torch.tensor(x)", "numpy"): ("torch.from_numpy(x)", SHARES),
@@ -151,7 +151,7 @@ def _loop_advice(row: TraceRow) -> str:
     if row.reads and (waits or row.device.partition(":")[0] != "cpu"):
         return f"reads wait for the queue: {AFTERWARD.format('read')}"
     if row.conversion == LAUNCH:
-        before = "write cuda.as_cuda_array(x) before the loop"
+        before = "write cuda.as_cuda_array(x) before the loop, once the work on x is done"
         if row.copies or row.device == "cpu":
             before = "write cuda.to_device(x) before the loop, copy_to_host() after it"
         return f"{row.conversion} converts its arguments at each launch: {before}."

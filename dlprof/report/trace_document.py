@@ -122,7 +122,7 @@ def _cells(row: TraceRow, full: bool, direction: str) -> tuple[Cell, ...]:
         Cell(plain_time(row.total_ns)),
         Cell(f"{row.calls:,}"),
         Cell(result, TONES.get(result, "dim")),
-        Cell(_line(row)),
+        Cell(_line(row), code=True),
         Cell((row.expression or row.conversion) if full else _short(row), code=True),
         Cell("; ".join(filter(None, (direction, *_facts(row, full))))),
     )
@@ -135,8 +135,9 @@ def _costliest(rows: Iterable[TraceRow], word: str) -> TraceRow | None:
 
 
 def _steady_ns(row: TraceRow) -> int:
-    """Return the time without waits, and without first calls that load code."""
-    return _without_waits(row) - (row.first_ns if _is_first_long(row) else 0)
+    """Return the time without waits, and without first calls that load or compile code."""
+    is_first_apart = row.conversion == LAUNCH or _is_first_long(row)
+    return _without_waits(row) - row.first_ns * is_first_apart
 
 
 def _is_first_long(row: TraceRow) -> bool:
@@ -150,6 +151,11 @@ def _is_first_long(row: TraceRow) -> bool:
 
 def _without_waits(row: TraceRow) -> int:
     return row.total_ns - row.waited_ns
+
+
+def _converted_ns(row: TraceRow) -> int:
+    """Return the time without waits, and without the compiler of a kernel."""
+    return _steady_ns(row) if row.conversion == LAUNCH else _without_waits(row)
 
 
 def _answer(word: str, trace: Trace) -> Answer:
@@ -185,7 +191,7 @@ def _title(trace: Trace) -> tuple[str, str]:
     count = len({pid for row in trace.rows for pid in row.processes})
     copied = sum(row.bytes for row in trace.rows)
     parts = [
-        _total("conversions", sum(map(_without_waits, trace.rows)), trace),
+        _total("conversions", sum(map(_converted_ns, trace.rows)), trace),
         _total("waits", waited, trace) if waited else "",
         f"{size_text(copied, 2)} copied" if copied or not unknown_places(trace, (COPY,)) else "",
         f"{count} processes" if count > 1 else "",
@@ -240,9 +246,10 @@ def _facts(row: TraceRow, full: bool) -> Iterator[str]:
         yield f"allowed: {', '.join(row.allowed)}"
     if row.parallel_ns > row.total_ns / 10:
         yield f"{plain_time(row.total_ns + row.parallel_ns)} in all threads, some at once"
-    yield f"{plain_time(row.first_ns)} of it in the first call" if _is_first_long(row) else ""
+    yield _first_call(row)
     if row.line_ns > max(2 * row.total_ns, LEAST_LINE_NS):
-        yield f"whole line {plain_time(row.line_ns)}"
+        places = f" in {len(row.processes)} processes" * (len(row.processes) > 1)
+        yield f"whole line {plain_time(row.line_ns)}{places}"
     if row_result(row) == "mixed" and row.copies:
         yield f"{row.copies:,} of {row.calls:,} copy"
     if row.waits and not row.waited_ns:  # a simulated device records waits, and has no times
@@ -257,6 +264,12 @@ def _facts(row: TraceRow, full: bool) -> Iterator[str]:
     )
     if row.raised:
         yield f"{row.raised:,} raised"
+
+
+def _first_call(row: TraceRow) -> str:
+    if row.conversion == LAUNCH:
+        return f"with the launch; the first compiles: {plain_time(row.first_ns)}"
+    return f"{plain_time(row.first_ns)} of it in the first call" if _is_first_long(row) else ""
 
 
 def _sizes(row: TraceRow) -> str:
@@ -318,7 +331,10 @@ def _commands(trace: Trace, name: str) -> Iterator[str]:
         words = [word for name, text in options.items() for word in (f"--{name}", text)]
         yield shlex.join(["dlprof", "run", row.producer, row.consumer, *words])
     if package := _library(trace.rows):
-        yield shlex.join(["dlprof", "trace", "--include", package, *trace.program])
+        device = ["--device", "simulated"] if trace.simulated else []
+        python = ["--python", trace.interpreter] if trace.interpreter else []
+        words = ["--include", package, *device, *python]
+        yield shlex.join(["dlprof", "trace", *words, *trace.program])
     yield f"dlprof report {shlex.quote(name)} --html report.html"
     yield "dlprof explain trace"
 

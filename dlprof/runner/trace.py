@@ -57,10 +57,10 @@ ALLOW = re.compile(
 )
 METHODS = re.compile(
     # The last three are of data frames.
-    "copy|astype|clone|contiguous|float|double|half|int|long|bool|to_(numpy|jax|torch)"
+    "copy_?|astype|clone|contiguous|float|double|half|int|long|bool|to_(numpy|jax|torch)"
 )
 FUNCTIONS = re.compile(
-    "stack|cat|concat|concatenate|vstack|hstack|column_stack|"
+    "ascontiguousarray|stack|cat|concat|concatenate|vstack|hstack|column_stack|"
     "(Float|Double|Half|BFloat16|Bool|Byte|Char|Short|Int|Long)Tensor"
 )
 """Methods and functions of modules that copy arrays and that have no row."""
@@ -335,6 +335,9 @@ class File:
 def _copies(statement: ast.stmt, last: int) -> tuple[str, ...]:
     """Return the calls up to the line ``last`` that copy arrays and that have no row."""
     found: dict[str, None] = {}
+    for target in getattr(statement, "targets", ()):
+        if any(isinstance(part, ast.Slice) for part in ast.walk(target)):
+            found[f"{ast.unparse(target)} ="] = None
     for node in ast.walk(statement):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
@@ -364,7 +367,11 @@ def _with_source(fields: Mapping[str, Any]) -> dict[str, Any]:
             if any(call.endswith("Tensor()") for call in copies):  # of immutable types
                 places[name, first] = None
     conversions = {
-        (row["file"], row["line"], row["conversion"].removeprefix("x").replace("(x)", "()"))
+        (
+            row["file"],
+            row["line"],
+            re.sub(r"^[xt](?=\.)", "", row["conversion"]).replace("(x)", "()"),
+        )
         for row in fields["rows"]
     }
     statements = {}

@@ -214,7 +214,8 @@ class Calls(dict[type, "Kind | None"]):
         elif kind is not CONTAINER:
             return None if kind is None else self.uncounted()
         elif type(first := next(leaves(source), None)) in NUMBER_TYPES:
-            if len(source) <= FEW_NUMBERS and first is next(iter(source)):
+            is_flat = first is next(iter(source))
+            if len(source) <= FEW_NUMBERS and is_flat and "device" not in form:
                 return None
             source, row = [], self.row("numbers")
         elif (first_kind := self[type(first)]) in NO_ARRAYS:
@@ -360,8 +361,10 @@ class Calls(dict[type, "Kind | None"]):
         outcomes: list[tuple[int, int] | None] = []
         copied = 0
         result_kind = kinds[type(result)]
-        if not arrays and (result_kind is None or result_kind.nbytes(result) < LEAST_NUMBERS_BYTES):
-            return
+        if not arrays:
+            is_small = result_kind and result_kind.nbytes(result) < LEAST_NUMBERS_BYTES
+            if result_kind is None or (is_small and result_kind.device(result) == "cpu"):
+                return
         if self.target.is_launch:  # Numba copies NumPy's arrays to the device and back
             on_host = [
                 array for array in arrays if getattr(kinds[type(array)], "framework", "") == "numpy"

@@ -104,9 +104,9 @@ NO_PROBE = (
 UNSEEN = {
     "torch": (
         *("torch.FloatTensor(a)", "torch.stack([x, x])", "x.clone()", "x.contiguous()"),
-        *("x.double()", "x.to(torch.float64)"),
+        *("x.double()", "x.to(torch.float64)", "x.copy_(x)"),
     ),
-    "jax": ("jnp.add(a, 1)", "a + x", "numpy.add(x, 1)"),
+    "jax": ("jnp.add(a, 1)", "a + x", "numpy.add(x, 1)", "jax.vmap(f)(a)"),
     "tensorflow": ("tf.add(a, 1)", "a + x", "tf.function(f)(a)", "tf.Variable(a)"),
     "onnxruntime": ("session.run(…)",),
 }

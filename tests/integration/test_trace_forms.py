@@ -165,6 +165,19 @@ def test_a_cast_may_copy_and_a_move_is_none():
     assert named == {1: [".float()"], 2: [".contiguous()"], 3: [".to()"], 4: [".to()"]}
 
 
+def test_a_copy_into_an_array_is_named():
+    pytest.importorskip("torch")
+    lines = [f"{code} torch.from_numpy(a)\n" for code in ("y[:] =", "y[0, :] =", "names['y'] =")]
+    lines.append("y.copy_(torch.from_numpy(a))\n")
+    linecache.cache["into.py"] = 1, None, lines, "into.py"
+    names = names_of("torch")
+    names |= {"y": names["torch"].ones(2, 4)[:, :3], "names": {}}
+    with dlprof.trace() as found:
+        exec(compile("".join(lines), "into.py", "exec"), names)
+    named = {line: copies for _, line, _, copies in found.trace.uncounted}
+    assert named == {1: ["y[:] ="], 2: ["y[0, :] ="], 4: [".copy_()"]}
+
+
 def test_a_data_frame_gives_an_array_without_a_row_and_a_series_with_one():
     pytest.importorskip("torch")
     polars = pytest.importorskip("polars")

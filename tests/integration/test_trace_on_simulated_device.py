@@ -98,6 +98,7 @@ for _ in range(3):
     x.copy_(host)  # copy to the device
     host.to("cuda")  # pageable
     torch.tensor(a, device="cuda")  # from numpy
+    torch.tensor([1.0, 2.0], device="cuda")  # from numbers
 """
 PINNED = """
 import torch

@@ -164,6 +164,7 @@ BIG = {**ROW, "calls": 10, "copies": 10, "total_ns": 1_000_000}
     [
         ([{**BIG, "first_ns": 500_000}], "1.0 ms of it in the first call"),
         ([{**BIG, "parallel_ns": 5_000_000}], "12 ms in all threads"),
+        ([{**BIG, "processes": [1, 2], "line_ns": 10**9}], "whole line 1.0 s in 2 processes"),
         ([BIG, {**BIG, "producer": "torch", "consumer": "numpy"}], "torch → numpy"),
         ([{**BIG, "total_ns": 10**9}], "in parallel"),
         ([{**BIG, "via": "stable_baselines3.common.f"}], "--include stable_base"),
@@ -235,12 +236,14 @@ def test_a_wait_in_a_loop_has_its_cause_and_its_advice(row, text):
 
 
 def test_the_next_command_is_for_the_device_and_the_interpreter_of_the_program():
-    read = {**ON_DEVICE, "consumer": "python", "total_ns": 10**9}
+    read = {**ON_DEVICE, "consumer": "python", "total_ns": 10**9, "via": "library.f"}
     taken = {**ON_DEVICE, "consumer": "cupy"}
     update = {"simulated": 1, "interpreter": "/venv/python"}
-    command, *_ = trace_document(trace_of(read, taken).model_copy(update=update)).commands
-    assert command.startswith("dlprof run torch cupy ")
-    assert command.endswith("--device simulated --python /venv/python")
+    commands = trace_document(trace_of(read, taken).model_copy(update=update)).commands
+    assert commands[0].startswith("dlprof run torch cupy ")
+    assert commands[0].endswith("--device simulated --python /venv/python")
+    again = "dlprof trace --include library --device simulated --python /venv/python "
+    assert commands[1].startswith(again)
 
 
 @pytest.mark.parametrize(
@@ -276,6 +279,13 @@ def test_a_first_call_that_loads_code_ranks_no_line():
     compiled = {**BIG, "line": 3, "total_ns": 9_000_000, "first_ns": 8_900_000}
     found = trace_document(trace_of(BIG, compiled))
     assert "a.py:1" in found.answers[0].note
+
+
+def test_the_compiler_of_a_kernel_counts_as_no_conversion():
+    launch = {**ROW, **VIEW, "conversion": "kernel[…](x)", "total_ns": 10**9, "first_ns": 10**9}
+    found = trace_document(trace_of(launch, RAISED))
+    assert found.context.startswith("conversions 0 ns")
+    assert "the first compiles: 2.0 s" in found.tables[0].rows[0][-1].text
 
 
 def test_a_time_that_no_machine_has_is_refused():
