@@ -29,7 +29,6 @@ ALL = [rule.id for rule in RULES]
 MODULES = {Torch: "torch", CuPy: "cupy", Jax: "jax", Numba: "numba", NumPy: "numpy"}
 PAIRS = [(Torch, CuPy), (TensorFlow, CuPy)]
 HOST_PAIRS = [(NumPy, Jax), (Torch, NumPy)]
-ON_CUDA = ArraySpec((1024,), "float32", "C", "cuda")
 
 
 def text_of(rule, *arguments, **changes):

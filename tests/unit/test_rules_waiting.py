@@ -15,13 +15,6 @@ def test_a_wait_that_another_path_avoids_is_a_warning_that_names_it():
     assert finding.evidence["cost_ns"] == 45 * MS - 2 * US
 
 
-EVENTS = [
-    {"name": "cudaLaunchKernel", "duration_ns": 5 * US, "waited": False},
-    {"name": "cudaStreamSynchronize", "duration_ns": 44 * MS, "waited": True},
-    {"name": "cudaMemcpyAsync", "duration_ns": 12 * MS, "bytes": 64 << 20, "direction": "device to host"},
-]  # fmt: skip
-
-
 def test_waits_that_no_path_avoids_are_one_informative_finding_of_the_producer():
     other = path("other(x)", case={"consumer": "jax"}, ordering=ordered("host-sync"))
     (finding,) = found("DLP001", WAITING, other)
