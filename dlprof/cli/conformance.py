@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated
@@ -91,7 +92,11 @@ def conformance(
         bar.start(len(CHECKS))
         found = tuple(runner.conformance(catalog, probe, device, bar.step))
     python = str(catalog.interpreter["python"])
-    measured = reports.Conformance(probe.name, probe.version or "", python, found, given[DEVICE])
+    pairs = [(item.name, given.raw[item.key]) for item in (DEVICE, options.PYTHON)]
+    pairs += [(options.PROBES.name, file) for file in given.raw[options.PROBES.key] or ()]
+    again = shlex.join(word for pair in pairs if pair[1] for word in pair)
+    version, device = probe.version or "", given[DEVICE]
+    measured = reports.Conformance(probe.name, version, python, found, device, again)
     document = reports.conformance_document(measured)
     outputs.print_report(document)
     outputs.write(document, {"--json": lambda: reports.as_json(measured)})

@@ -38,6 +38,8 @@ class Conformance:
     python: str
     found: tuple[Found, ...]
     device: str = "cpu"
+    options: str = ""
+    """The options that choose interpreter, probes and device, for the next command."""
 
     def wrong(self, least: str = SEVERITIES[-1]) -> list[Found]:
         """Return violations and crashes of at least this severity, worst first."""
@@ -60,12 +62,13 @@ def conformance_document(measured: Conformance) -> Document:
     }
     wrong = measured.wrong()
     unknown = measured.having(("unknown",), SEVERITIES[-1])
-    place, option = "", ""
-    if measured.device != "cpu":
-        place, option = f" · arrays on {measured.device}", f" --device {measured.device}"
+    is_simulated = measured.device.startswith("simulated")
+    place = "a simulated CUDA device" if is_simulated else measured.device
+    suffix = f" · arrays on {place}" if place != "cpu" else ""
+    again = f"dlprof conformance {measured.framework} {measured.options}".rstrip()
     return Document(
         f"Conformance of {name}",
-        f"{STANDARDS} · Python {measured.python}{place}",
+        f"{STANDARDS} · Python {measured.python}{suffix}",
         answers=(
             Answer("answer", "", "", _answer(measured.framework, wrong, unknown)),
             *(Answer(f"as {role}", "", "", counts(rows)) for role, rows in roles.items()),
@@ -76,11 +79,8 @@ def conformance_document(measured: Conformance) -> Document:
             for role, rows in roles.items()
         ),
         commands=(
-            f"dlprof conformance {measured.framework}{option} --full",
-            *(
-                f"dlprof conformance {measured.framework}{option} --repro {row.check.name}"
-                for row in wrong[:1]
-            ),
+            f"{again} --full",
+            *(f"{again} --repro {row.check.name}" for row in wrong[:1]),
         ),
     )
 

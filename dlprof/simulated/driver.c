@@ -17,7 +17,9 @@
    | copy to pageable memory        | returns when it is done                | the same                              |
    | copy from or to pinned memory  | asynchronous                           | the same                              |
    | copy on the device             | asynchronous                           | the same                              |
-   | cuMemcpyPeerAsync              | asynchronous, in its stream's order    | the same                              |
+   | copy between two devices in    | ordered with all work of both devices  | the same, whatever the call           |
+   | the legacy default stream      |                                        |                                       |
+   | the same in another stream     | asynchronous, in its stream's order    | the same                              |
    | cuMemcpyPeer                   | asynchronous; ordered with all work of | the same                              |
    |                                | the current and both named contexts    |                                       |
    | cuMemFree                      | waits for the device                   | the same                              |
@@ -704,10 +706,20 @@ static int queue_copy(address_t to, address_t from, size_t size_bytes, void *han
         copy->staged = malloc(size_bytes);
         memcpy(copy->staged, (void *)from, size_bytes);
     }
+    struct allocation target = memory_at(to), source = memory_at(from);
+    struct device *peers[] = {current_device(), device_at(source.device), device_at(target.device), NULL};
+    bool orders_peers = stream == legacy_stream(current_device()) && target.kind == DEVICE
+        && source.kind == DEVICE && target.device != source.device;
+    if (orders_peers) { /* CUDA Programming Guide, Peer-to-Peer Memory Copy */
+        order_all(peers);
+    }
     if (to_pageable || (waits && (to_host || from_host))) {
         submit_and_wait(stream, perform_copy, copy);
     } else {
         submit_copy(stream, perform_copy, copy);
+    }
+    if (orders_peers) {
+        order_all(peers);
     }
     return usable();
 }

@@ -58,14 +58,21 @@ def test_a_crash_costs_one_check_and_fails_where_that_is_asked(monkeypatch):
     assert len(json.loads(done.out)["checks"]) == len(CHECKS)
 
 
-def test_a_framework_that_follows_the_standards_violates_nothing(
-    tmp_path,
-):
+def test_a_framework_that_follows_the_standards_violates_nothing(tmp_path):
     done = dlprof(*PLAIN, "--fail-on", "may", "-o", tmp_path / "verdicts.json")
     assert done.code == 0
     assert len(json.loads((tmp_path / "verdicts.json").read_text())["checks"]) == len(CHECKS)
     assert "plain violates no clause" in done.out.splitlines()[2]
     assert "violated" not in done.out
+
+
+def test_the_next_commands_measure_the_same_interpreter_and_probes(monkeypatch):
+    monkeypatch.setenv("PLAIN_FAULT", "deleter-in-thread")
+    first = dlprof(*PLAIN, "--python", sys.executable, COLUMNS=1000)
+    command = next(line for line in first.out.splitlines() if line.startswith("dlprof "))
+    assert command.count(f"--python {sys.executable} --probe {PLAIN[-1]} --") == 2
+    repro = command.partition(" · ")[2].split()[1:]
+    assert "plain as producer" in dlprof(*repro).out
 
 
 @pytest.mark.parametrize(

@@ -85,20 +85,28 @@ def test_a_result_that_stays_on_the_host_is_measured(tmp_path):
     assert result.ordering.verdict == "host-sync"
 
 
-def test_a_wait_for_work_on_the_second_device_is_no_race(tmp_path):
-    setup = "import torch; x = torch.rand(64, 64, device='cuda:1')"
+def from_second_device(tmp_path, code):
+    """Measure the conversion of an array on the second of two devices."""
+    setup = "import torch, cupy; x = torch.rand(64, 64, device='cuda:1')"
     words = ("-s", setup, "--device", "simulated:2", "--python", PYTHON)
-    found = command_line.dlprof("time", *words, "x.cpu()", "-o", tmp_path / "s.json")
-    assert found.code == 0, found.err
+    found = command_line.dlprof("time", *words, code, "-o", tmp_path / "s.json")
     (result,) = dlprof.load(tmp_path / "s.json").results
-    assert result.ordering.verdict == "host-sync"
+    return found.out, result.ordering
+
+
+def test_a_wait_for_work_on_the_second_device_is_no_race(tmp_path):
+    assert from_second_device(tmp_path, "x.cpu()")[1].verdict == "host-sync"
+
+
+def test_a_copy_between_two_devices_on_default_streams_is_no_race(tmp_path):
+    runs = from_second_device(tmp_path, "cupy.asarray(x)")[1].evidence.by_streams
+    assert runs["default"]["verdict"] == "stream-ordered"
+    assert runs["the consumer's own stream"]["verdict"] == "unordered"
 
 
 def test_memory_that_is_named_after_another_device_is_an_error(tmp_path):
-    setup = "import cupy, torch; cupy.cuda.Device(1).use(); x = cupy.zeros((64, 64))"
-    words = ("-s", setup, "--device", "simulated:2", "--python", PYTHON, "-o", tmp_path / "s.json")
-    found = command_line.dlprof("time", *words, "torch.as_tensor(x, device='cuda:0')")
-    assert "a wrong device: cuda:0 for memory of cuda:1" in found.out
+    code = "torch.as_tensor(cupy.from_dlpack(x), device='cuda:0')"
+    assert "a wrong device: cuda:0 for memory of cuda:1" in from_second_device(tmp_path, code)[0]
 
 
 BETWEEN_TWO = """
@@ -178,6 +186,7 @@ def test_conformance_is_checked_with_arrays_on_the_device(tmp_path):
     where = ("--device", "simulated", "--python", PYTHON)
     done = command_line.dlprof("conformance", "cupy", *where, "-o", tmp_path / "v.json")
     assert done.code == 0, done.err
+    assert "on a simulated CUDA device" in done.out
     found = {
         one["name"]: one["verdict"]
         for one in json.loads((tmp_path / "v.json").read_text())["checks"]
