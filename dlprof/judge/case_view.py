@@ -45,8 +45,8 @@ def is_known(measure: TimeMeasure | None) -> bool:
 
 
 def is_certain(measure: TimeMeasure | None) -> bool:
-    """Whether a time is known, and from several processes. No finding or advice has other times:
-    copies of one array took 110 us in one process and 3.3 ms in another.
+    """Whether a time is known, and from several processes: copies of one array took 110 us in
+    one process and 3.3 ms in another.
     """
     return measure is not None and measure.ci95_ns is not None and is_known(measure)
 
@@ -427,16 +427,26 @@ class CaseView:
         return self.result.fresh_source is not None and self.result.fresh_source.says("kept")
 
 
+def _can_be_compared(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> bool:
+    """Whether both times are certain, or too far apart for other programs to explain."""
+    if is_certain(longer) and is_certain(shorter):
+        return True
+    long, short = longer and longer.ci95_ns, shorter and shorter.ci95_ns
+    if longer is None or not long or not short:
+        return False
+    return min(long[0], longer.min_ns) >= thresholds.FAR_RATIO * short[1]
+
+
 def longer_by_itself(
     longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
 ) -> bool:
     """Whether ``longer`` takes ``ratio`` times as long and ``gap_ns`` more, beyond noise.
 
-    Both times must be certain. Its interval must lie above that of ``shorter``, or it must take
-    ``ratio`` times as long in every process that measured both. Its fastest sample must confirm it:
-    other programs only ever add time.
+    Both times must be certain, or far apart. Its interval must lie above that of ``shorter``, or
+    it must take ``ratio`` times as long in every process that measured both. Its fastest sample
+    must confirm it: other programs only ever add time.
     """
-    if longer is None or shorter is None or not (is_certain(longer) and is_certain(shorter)):
+    if longer is None or shorter is None or not _can_be_compared(longer, shorter):
         return False
     is_longer = longer.median_ns >= max(ratio * shorter.median_ns, shorter.median_ns + gap_ns)
     if not is_longer or longer.min_ns < thresholds.LEAST_RATIO * shorter.median_ns:
@@ -465,17 +475,17 @@ def is_too_fast_to_copy(case: CaseView) -> bool:
 
 
 def saved_ns(case: CaseView, other: CaseView | None) -> float:
-    """Return the time that the other path saves; 0 if a time is not certain."""
-    if other is None or not (is_certain(case.ready) and is_certain(other.ready)):
+    """Return the time that the other path saves; 0 if they cannot be compared."""
+    if other is None or not _can_be_compared(case.ready, other.ready):
         return 0.0
     return max(case.cost_ns - other.cost_ns, 0.0)
 
 
 def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> float:
     """Return the least difference: between the intervals, or in every process that measured both;
-    0 if a time is not certain.
+    0 if they cannot be compared.
     """
-    if longer is None or shorter is None or not (is_certain(longer) and is_certain(shorter)):
+    if longer is None or shorter is None or not _can_be_compared(longer, shorter):
         return 0.0
     long, short = longer.ci95_ns or (0.0, 0.0), shorter.ci95_ns or (0.0, 0.0)
     slow, fast = _known_medians(longer), _known_medians(shorter)

@@ -35,18 +35,21 @@ from dlprof.runner.session import FindingRecord
 
 def _slower(
     cases: Cases,
-    find_other: Callable[[CaseView], CaseView | None],
+    fits: Callable[[CaseView, CaseView], bool],
     cause: Callable[[CaseView], Hashable],
 ) -> Iterator[tuple[Sequence[CaseView], CaseView]]:
-    """Yield the cases of each cause that take clearly longer than their replacement, and the
-    replacement of the first. The case that loses most stands first.
+    """Yield the cases of each cause that take clearly longer than a replacement that fits, and
+    the replacement of the first. The case that loses most stands first.
     """
-    ratio, gap_ns = thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
+
+    def is_faster(case: CaseView, other: CaseView) -> bool:
+        ratio, gap_ns = thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
+        return longer_by_itself(case.ready, other.ready, ratio, gap_ns) and fits(case, other)
+
     replacements = {
         case.index: other
         for case in cases.cases
-        if (other := find_other(case)) is not None
-        and longer_by_itself(case.ready, other.ready, ratio, gap_ns)
+        if (other := cases.replacement(case, partial(is_faster, case))) is not None
     }
     for group in cases.groups(
         lambda case: case.index in replacements and cause(case),
@@ -118,17 +121,12 @@ def show_avoidable_copy(subject: Subject) -> Effect:
 def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
     """It copies although no code asked for it, and another measured path of the pair is a view."""
 
-    def view_instead(case: CaseView) -> CaseView | None:
+    def is_avoided(case: CaseView, other: CaseView) -> bool:
         is_copy = case.kind == "copy" and case.promise is None and case.is_right
-        if not (is_copy and case.stays_on_device):
-            return None
-        return cases.replacement(case, lambda other: is_cheap_view(other, case))
+        is_view = other.kind == "view" and not other.is_cached and _aligned_as(other, case)
+        return is_copy and case.stays_on_device and is_view
 
-    def is_cheap_view(other: CaseView, case: CaseView) -> bool:
-        is_own = other.is_known and not other.is_cached
-        return other.kind == "view" and is_own and _aligned_as(other, case)
-
-    for group, view in _slower(cases, view_instead, lambda case: case.pair):
+    for group, view in _slower(cases, is_avoided, lambda case: case.pair):
         yield _costs_more(
             group,
             view,
@@ -314,18 +312,15 @@ def show_slow_path(subject: Subject) -> Effect:
 def slow_path(cases: Cases) -> Iterator[FindingRecord]:
     """Another measured path of the pair gives the same and is clearly faster."""
 
-    def faster(case: CaseView) -> CaseView | None:
-        if case.kind not in WORDS or not case.is_right:
-            return None
-        return cases.replacement(case, lambda other: is_alike(case, other))
-
     def is_alike(case: CaseView, other: CaseView) -> bool:
         """Whether ``other`` is of the same kind, for memory that is aligned no better."""
-        if other.kind != case.kind or other.is_cached or not other.is_known:
+        if other.kind != case.kind or other.is_cached:
+            return False
+        if case.kind not in WORDS or not case.is_right:
             return False
         return cases.copies(other) if case.kind == "copy" else _aligned_as(other, case)
 
-    for group, best in _slower(cases, faster, lambda case: (case.pair, case.kind)):
+    for group, best in _slower(cases, is_alike, lambda case: (case.pair, case.kind)):
         yield _costs_more(
             group,
             best,

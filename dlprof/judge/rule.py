@@ -15,7 +15,7 @@ from dlprof.judge.cases import Cases, Look
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import Show
 from dlprof.runner.axes import shape_text
-from dlprof.runner.quantity import brief_text, plain_time
+from dlprof.runner.quantity import MARK, brief_text, plain_time
 from dlprof.runner.session import FindingRecord, Result
 from dlprof.runner.survey import survey_label
 from dlprof.text.clean import listed
@@ -250,7 +250,8 @@ def code(case: CaseView) -> str:
 
 def time(case: CaseView) -> str:
     """Format a time: ``5.0 us``, or ``190 to 840 us`` where processes differ."""
-    return plain_time(case.cost_ns) if case.ready is None else brief_text(case.ready)
+    text = plain_time(case.cost_ns) if case.ready is None else brief_text(case.ready)
+    return text if text.startswith(MARK) or is_certain(case.ready) else f"{MARK}{text}"
 
 
 def replacement_text(case: CaseView, other: CaseView, claim: str) -> str:

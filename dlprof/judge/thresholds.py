@@ -16,6 +16,10 @@ LEAST_RATIO = 1.5
 """...and only if its fastest sample is still longer than the other's median by this ratio. Other
 programs, page faults and scheduling only ever add time: a path that was fast once is not slow."""
 
+FAR_RATIO = 10.0
+"""Times that other programs disturbed still differ if all samples and the interval of the longer
+lie this many times above the interval of the shorter."""
+
 LEAST_PROCESSES = 3
 """Least number of processes that must agree on a ratio if the intervals overlap."""
 

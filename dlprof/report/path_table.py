@@ -273,7 +273,8 @@ def statement_table(array: Array) -> Table:
     first, rows = array.paths[0], []
     many = array.takes_many
     for path in sorted(array.paths, key=lambda path: path.case.index) if many else array.paths:
-        ratio = f"{significant(path.cost_ns / first.cost_ns)}{BY}" if path.is_timed else ""
+        mark = MARK if MARK in first.brief_time + path.brief_time else ""
+        ratio = f"{mark}{significant(path.cost_ns / first.cost_ns)}{BY}" if path.is_timed else ""
         slower = "" if path is first else "equal" if _is_equal(first, path) else ratio
         each = each_text(path) if path.is_timed else ""
         count = path.case.result.case.arrays

@@ -35,7 +35,7 @@ def test_a_copy_is_avoidable_if_a_view_exists():
         (COPY, path("view(x)", fresh_source=verdict("kept"))),
         (COPY, path("view(x)", 300 * US)),
         (COPY, path("view(x)", case=PROMISED)),
-        (path("copy(x)", disturbed(500 * US), "copy"), VIEW),
+        (path("copy(x)", disturbed(40 * US), "copy"), VIEW),
         (path("copy(x)", 500 * US, "copy", case=PROMISED), VIEW),
         (path("copy(x)", 500 * US, owned("copy", device="cuda")), VIEW),
         (path("copy(x)", 500 * US, varying(("view", 16), ("copy", 64))), VIEW),

@@ -59,15 +59,23 @@ BUSY = by_process(10 * US, 35 * US, 12 * US)
         (by_process(200 * US, 900 * US, 240 * US), BUSY, True),
         (by_process(200 * US, 69 * US, 240 * US), BUSY, False),
         (by_process(200 * US, 900 * US), BUSY, False),
-        (disturbed(200 * US), 10 * US, False),
-        (200 * US, disturbed(10 * US), False),
+        (disturbed(90 * US), 10 * US, False),
+        (90 * US, disturbed(10 * US), False),
+        (disturbed(200 * US), disturbed(10 * US), True),
         (once(9000 * US), once(10 * US), False),
     ],
     ids=["intervals touch", "fast once", "slow in every process", "not in each of them",
-         "in two processes only", "disturbed", "beside a disturbed time", "one process"],
+         "in two processes only", "disturbed", "beside a disturbed time", "disturbed, but far apart",
+         "one process"],
 )  # fmt: skip
 def test_noise_is_not_slow(slow, fast, expected):
     assert is_slow(slow, fast) is expected
+
+
+def test_a_disturbed_path_that_takes_far_longer_is_a_warning_with_a_mark():
+    (finding,) = found("DLP012", path("slow(x)", disturbed(200 * US)), FAST)
+    assert finding.severity == "warning"
+    assert "~200 µs instead of 10 µs" in finding.headline
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from rule_builders import (
 
 from dlprof.measuring.judged import judged
 from dlprof.protocol.messages import NO_ARRAY
+from dlprof.report.paths import BY
 from dlprof.report.session_document import session_document
 
 
@@ -297,6 +298,13 @@ def test_an_uncertain_time_is_marked_and_the_mark_is_explained(measure):
     found = document(view(ready=measure), copy())
     assert texts(found.tables[0])[0][0] == "~2.0 µs"
     assert any(mark.startswith("~") for mark in found.marks)
+
+
+def test_the_ratio_of_an_uncertain_time_is_marked():
+    own = {"import": "statement"}
+    for measure, ratio in ((disturbed(2 * MS), f"~20{BY}"), (2 * MS, f"20{BY}")):
+        found = document(path("f(x)", 100 * US, case=own), path("g(x)", measure, case=own))
+        assert texts(found.tables[0])[1][1] == ratio
 
 
 def test_a_copy_has_a_bandwidth_if_one_number_stands_for_its_time():
