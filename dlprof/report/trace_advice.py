@@ -72,6 +72,7 @@ def notes(trace: Trace) -> Iterator[str]:
         yield (
             f"NumPy arrays as arguments of jitted functions: {counted(calls, 'call')} on {lines}"
             f" ({size_text(size, 2)}{whole}), {places}. Their own time is not known."
+            " Put what does not change on the device before the loop: jax.device_put(a)."
         )
     yield from _ways_back(trace)
     if trace.uncounted:

@@ -248,8 +248,7 @@ def _facts(row: TraceRow, full: bool) -> Iterator[str]:
         yield f"{plain_time(row.total_ns + row.parallel_ns)} in all threads, some at once"
     yield _first_call(row)
     if row.line_ns > max(2 * row.total_ns, LEAST_LINE_NS):
-        places = f" in {len(row.processes)} processes" * (len(row.processes) > 1)
-        yield f"whole line {plain_time(row.line_ns)}{places}"
+        yield f"whole line {plain_time(row.line_ns)}"
     if row_result(row) == "mixed" and row.copies:
         yield f"{row.copies:,} of {row.calls:,} copy"
     if row.waits and not row.waited_ns:  # a simulated device records waits, and has no times

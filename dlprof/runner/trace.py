@@ -437,6 +437,9 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         row["result"] = _result(row)
     rows = dict(sorted(rows.items(), key=lambda item: -item[1]["total_ns"]))
     places = {key: place for place, key in enumerate(rows)}
+    longest: dict[tuple[str, int], int] = {}  # processes run at once
+    for file, line, took_ns in (entry for part in parts for entry in part["lines"]):
+        longest[file, line] = max(took_ns, longest.get((file, line), 0))
     timeline: list[tuple[int, ...]] = []
     events: list[tuple[int, ...]] = []
     for index, part in enumerate(parts):
@@ -458,7 +461,9 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         ],
         "rows": list(rows.values()),
         "arguments": _summed([entry for part in parts for entry in part["arguments"]], 2),
-        "lines": _summed([line for part in parts for line in part["lines"]], 2),
+        "lines": sorted(
+            ((*place, took_ns) for place, took_ns in longest.items()), key=lambda entry: -entry[2]
+        ),
         "frameworks": sorted({name for part in parts for name in part["frameworks"]}),
         "timeline": timeline,
         "events": events,

@@ -164,7 +164,6 @@ BIG = {**ROW, "calls": 10, "copies": 10, "total_ns": 1_000_000}
     [
         ([{**BIG, "first_ns": 500_000}], "1.0 ms of it in the first call"),
         ([{**BIG, "parallel_ns": 5_000_000}], "12 ms in all threads"),
-        ([{**BIG, "processes": [1, 2], "line_ns": 10**9}], "whole line 1.0 s in 2 processes"),
         ([BIG, {**BIG, "producer": "torch", "consumer": "numpy"}], "torch → numpy"),
         ([{**BIG, "total_ns": 10**9}], "in parallel"),
         ([{**BIG, "via": "stable_baselines3.common.f"}], "--include stable_base"),
@@ -286,6 +285,11 @@ def test_the_compiler_of_a_kernel_counts_as_no_conversion():
     found = trace_document(trace_of(launch, RAISED))
     assert found.context.startswith("conversions 0 ns")
     assert "the first compiles: 2.0 s" in found.tables[0].rows[0][-1].text
+
+
+def test_the_time_of_a_line_is_that_of_one_process():
+    parts = [part(7) | {"lines": [["a.py", 1, 40]]}, part(8) | {"lines": [["a.py", 1, 30]]}]
+    assert merged(parts)["lines"] == [("a.py", 1, 40)]
 
 
 def test_a_time_that_no_machine_has_is_refused():
