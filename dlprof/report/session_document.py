@@ -60,11 +60,8 @@ WAY_BACK = {
     "device-sync": "waits for the whole device",
 }
 """The order of a view in the other direction."""
-LACKS = {
-    "values": "values are not known to be right",
-    "lifetime": "lifetime and leaks are not known",
-    "ordering": "order is not known",
-}
+LACKS = {"values": ("values",), "lifetime": ("lifetime", "leaks"), "ordering": ("order",)}
+"""The nouns for an instrument's answer, where it is not known."""
 END_WITH_ARRAY = "End the statement with the array that it fills, such as (f(x), y)[1]."
 TONES: dict[str, Tone] = {"met": "better", "not met": "bad"}
 
@@ -283,20 +280,23 @@ def _sentence(path: JudgedPath) -> Answer:
     if path.result in copied:
         sentence = " ".join((sentence, *_lacks(path)))
     elif path.result == "?" and not path.case.is_right:
-        sentence = f"{sentence} Its {LACKS['values']}."
+        sentence = f"{sentence} Its values are not known to be right."
     return Answer(sentence)
 
 
 def _lacks(path: JudgedPath) -> Iterator[str]:
-    """Yield a sentence for values, lifetime, and order on a device, that are not known."""
-    result = path.case.result
-    for name, lack in LACKS.items():
+    """Yield a sentence for each reason not to know values, lifetime, or order on a device."""
+    result, lacks = path.case.result, defaultdict[str, list[str]](list)
+    for name, nouns in LACKS.items():
         found = getattr(result, name)
         reasons = [note.reason for note in result.notes if note.instrument == name]
         if found is not None and found.verdict == "unknown":
             reasons.append(found.evidence.reason)
         if reasons and (name != "ordering" or result.case.device == "cuda"):
-            yield f"Its {lack}: {first_line(reasons[0]).rstrip('.')}."
+            lacks[first_line(reasons[0]).rstrip(".")] += nouns
+    for reason, (*others, last) in lacks.items():
+        subject = " and ".join(filter(None, (", ".join(others), last)))
+        yield f"Its {subject} {'is' if subject == 'order' else 'are'} not known: {reason}."
 
 
 def _commands(session: Session, problems: Sequence[Problem], name: str) -> tuple[str, ...]:

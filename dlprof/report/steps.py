@@ -39,7 +39,11 @@ STEP_COLUMNS = (
 LEAST_PERCENT = 2
 FEW = 2
 """The most models and inputs that have their table on the first screen."""
-ORDER_PHRASES = {"race": "races with queued work", "ordered": "is ordered behind queued work"}
+ORDER_PHRASES = {
+    "race": "races with queued work",
+    "race on a non-blocking stream": "races with work on a non-blocking stream",
+    "ordered": "is ordered behind queued work",
+}
 """What a call does, by its words in the column ``queued work``. Others are phrases already."""
 ORDINALS = {None: "?", 1: "next call", 2: "2nd call", 3: "3rd call"}
 
@@ -114,20 +118,21 @@ def _untimed_loops(heading: str, looped: Sequence[Looped]) -> Section:
         for code, inside, converting in forms:
             if inside is not None and loop.hoisted is not None:
                 order = queued_work(converting) if converting else ""
+                if order == "race" and converting and converting.case.is_ordered_by_default:
+                    order = "race on a non-blocking stream"
                 # A wait is as long as the queue, which has no time here.
-                is_wait = "waits" in order
-                host_ns = math.inf if is_wait else inside.min_ns - loop.hoisted.min_ns
+                host_ns = math.inf if "waits" in order else inside.min_ns - loop.hoisted.min_ns
                 rows[code] = min(rows.get(code, (math.inf, order)), (host_ns, order))
     count = Cell(_argument_count(looped[0][1].use))
     cells = tuple(
-        (count, Cell(host_text), Cell(order or "-"), Cell(code, code=True))
+        (count, Cell(time), Cell(order or "-"), Cell(code, code=True))
         for code, (host_ns, order) in sorted(rows.items(), key=lambda row: row[1])
-        for host_text in [plain_time(host_ns) if 0 < host_ns < math.inf else "-"]
+        for time in ["" if host_ns == math.inf else plain_time(host_ns) if host_ns > 0 else "?"]
     )
     lines = [
         "Convert before the loop: then a turn converts nothing." if rows else "No loop could run.",
         *_keyword_lines({code: order for code, (_, order) in rows.items()}),
-        "host time: the least of these conversions alone. The time of kernels is left out.",
+        "host time: fastest turn, minus the fastest with converted arrays. Kernels are left out.",
     ]
     tables = (Table(UNTIMED_COLUMNS, cells),) if cells else ()
     return Section(heading, (*tables, Lines(tuple(lines))), is_first=True)

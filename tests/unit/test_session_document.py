@@ -199,15 +199,15 @@ def test_a_path_that_crashes_for_other_arrays_is_marked_at_its_name():
         ),
         (
             view("f(x)", values=verdict("unknown", reason="no dtype")),
-            "f(x) is a view: 2.0 µs, nothing copied. Its values are not known to be right: no dtype.",
+            "f(x) is a view: 2.0 µs, nothing copied. Its values are not known: no dtype.",
         ),
         (
             view("f(x)", case={"device": "cuda"}, ordering=verdict("unknown", reason="no load")),
             "f(x) is a view: 2.0 µs, nothing copied. Its order is not known: no load.",
         ),
         (
-            copy("f(x)", lifetime=verdict("unknown", reason="too large")),
-            "f(x) is a copy: 1.0 ms, 64 B copied. Its lifetime and leaks are not known: too large.",
+            copy("f(x)", **dict.fromkeys(("values", "lifetime"), verdict("unknown", reason="no"))),
+            "f(x) is a copy: 1.0 ms, 64 B copied. Its values, lifetime and leaks are not known: no.",
         ),
         (refused(), "no(x) is refused: TypeError: no."),
         (
