@@ -126,7 +126,7 @@ def _wait_answer(array: Array) -> Answer | None:
     recipe = path.case.result.recipe
     wait = recipe.result.get("wait", "") if recipe else ""
     code = wait.format(x=path.code) if "{x}" in wait and "\n" not in wait else path.code
-    rules = ", ".join(path.safety.rules or path.safety.suspected)
+    rules = ", ".join(path.safety.rules or (f"{rule}?" for rule in path.safety.suspected))
     note = f"do not write {path.case.result.case.source} before it is ready"
     return Answer("copy and wait", code, path.brief_time, f"{note} ({rules})" if rules else note)
 
@@ -241,7 +241,7 @@ def path_marks(paths: Sequence[JudgedPath]) -> tuple[str, ...]:
         f"{AT_LEAST} until the call returns": AT_LEAST in times,
         f"{MARK} not certain": MARK in times,
         "* depends on the address of the array": any(
-            path.result_cell.text.endswith("*") for path in paths
+            "*" in path.result_cell.text for path in paths
         ),
         "? seen only in similar paths": any(path.safety.suspected for path in paths),
         **{f"{others(n)}: {n - 1} copies of {source}": True for n, source in many.items()},

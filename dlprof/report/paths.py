@@ -151,9 +151,13 @@ class JudgedPath:
 
     @property
     def result_cell(self) -> Cell:
-        """Return view or copy, with a star if that depends on the address of the array."""
+        """Return ``view``, ``copy on cuda``; a star if it depends on the address of the array."""
         star = "*" if self.case.result.status == "ok" and self.other_results else ""
-        return Cell(self.result + star, TONES.get(self.result, "bad"))
+        device, is_numpy = self.case.result_device, self.case.pair[1] == "numpy"
+        # NumPy has no other memory than the host's.
+        stays = device in (None, self.case.result.case.device) or is_numpy
+        place = "" if stays or self.result != "copy" else f" on {device}"
+        return Cell(self.result + star + place, TONES.get(self.result, "bad"))
 
     @property
     def problems(self) -> str:

@@ -96,6 +96,14 @@ def test_if_every_copy_is_torn_none_is_named_and_one_after_a_wait_is():
     assert found["copy and wait"].code == "late(x)"
 
 
+def test_a_copy_on_another_device_names_it_and_a_suspected_late_read_has_its_mark():
+    late = {"early_write": verdict("unsafe", sizes_bytes={"1048576": "torn"})}
+    moved = {"owner": owned("copy", "cuda"), "case": {"consumer": "jax"}}
+    found = document(path("near(x)", 1 * MS, **moved), path("far(x)", 2 * MS, **moved, **late))
+    assert {row[1].text for row in found.tables[0].rows} == {"copy on cuda"}
+    assert "(DLP020?)" in answers(found)["copy and wait"].note
+
+
 def test_of_views_that_cannot_be_told_apart_the_fastest_is_the_answer():
     found = document(view("first(x, copy=None)", 2 * US), view("f(x)", 2.1 * US))
     assert answers(found)["fastest safe view"].code == "first(x, copy=None)"
