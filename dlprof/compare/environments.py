@@ -15,6 +15,7 @@ from dlprof.compare.comparison import Key, key, machine_name
 from dlprof.compare.times import LIMIT
 from dlprof.errors import SessionError, UsageError
 from dlprof.judge import cases_in
+from dlprof.judge.case_view import is_known
 from dlprof.runner import session_file
 from dlprof.runner.session import CaseRecord, Header, Session
 
@@ -183,6 +184,6 @@ def read_cells(session: Session) -> Iterator[tuple[CaseRecord, Cell]]:
             word = f"view{BY_ADDRESS}"
         is_unsafe = safety.level == "unsafe" and not safety.needs_wait
         cell = Cell(word, safety.rules if is_unsafe else ())
-        if case.ready is not None and case.is_known:
+        if case.ready is not None and is_known(case.ready):
             cell = cell._replace(median_ns=case.ready.median_ns, interval_ns=case.ready.ci95_ns)
         yield case.result.case, cell

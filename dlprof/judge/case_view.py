@@ -131,11 +131,6 @@ class CaseView:
         case = self.result.case
         return math.prod(case.shape) * DTYPES.get(case.dtype, 0)
 
-    @cached_property
-    def is_known(self) -> bool:
-        """Whether the time is the path's own: see :func:`is_known`."""
-        return is_known(self.ready)
-
     @property
     def is_measured(self) -> bool:
         """Whether it has a time, or is ok in a run without times."""
@@ -429,12 +424,11 @@ class CaseView:
 
 def _can_be_compared(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> bool:
     """Whether both times are certain, or too far apart for other programs to explain."""
-    if is_certain(longer) and is_certain(shorter):
-        return True
     long, short = longer and longer.ci95_ns, shorter and shorter.ci95_ns
     if longer is None or not long or not short:
         return False
-    return min(long[0], longer.min_ns) >= thresholds.FAR_RATIO * short[1]
+    is_far = min(long[0], longer.min_ns) >= thresholds.FAR_RATIO * short[1]
+    return is_far or (is_known(longer) and is_known(shorter))
 
 
 def longer_by_itself(
@@ -452,11 +446,9 @@ def longer_by_itself(
     if not is_longer or longer.min_ns < thresholds.LEAST_RATIO * shorter.median_ns:
         return False
     long, short = longer.ci95_ns or (0.0, 0.0), shorter.ci95_ns or (0.0, 0.0)
-    slow, fast = _known_medians(longer), _known_medians(shorter)
     # Load makes the intervals wide, but it slows both paths of a process.
-    ratios = [slow[round_] / fast[round_] for round_ in slow.keys() & fast.keys()]
-    is_steady = len(ratios) >= thresholds.LEAST_PROCESSES and min(ratios) >= ratio
-    return is_steady or long[0] > short[1]
+    ratios = [slow / fast for slow, fast in _by_process(longer, shorter)]
+    return min(ratios, default=0.0) >= ratio or long[0] > short[1]
 
 
 def is_too_fast_to_copy(case: CaseView) -> bool:
@@ -470,7 +462,7 @@ def is_too_fast_to_copy(case: CaseView) -> bool:
         return False
     if case.result.case.layout == "broadcast" or case.changed.dtype:
         return False
-    is_one = case.is_known and not is_wide(ready)
+    is_one = is_known(ready) and not is_wide(ready)
     return is_one and case.cost_ns * thresholds.LEAST_RATIO < cost.least_ns
 
 
@@ -488,11 +480,13 @@ def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> 
     if longer is None or shorter is None or not _can_be_compared(longer, shorter):
         return 0.0
     long, short = longer.ci95_ns or (0.0, 0.0), shorter.ci95_ns or (0.0, 0.0)
-    slow, fast = _known_medians(longer), _known_medians(shorter)
-    gaps = [slow[round_] - fast[round_] for round_ in slow.keys() & fast.keys()]
-    enough = len(gaps) >= thresholds.LEAST_PROCESSES
-    return max(long[0] - short[1], min(gaps) if enough else 0.0, 0.0)
+    gaps = [slow - fast for slow, fast in _by_process(longer, shorter)]
+    return max(long[0] - short[1], min(gaps, default=0.0), 0.0)
 
 
-def _known_medians(measure: TimeMeasure) -> dict[int, float]:
-    return {round_: ns for round_, ns in measure.medians_by_round.items() if ns > 0}
+def _by_process(longer: TimeMeasure, shorter: TimeMeasure) -> list[tuple[float, float]]:
+    """Return both medians of each process; empty if too few processes measured both."""
+    slow, fast = longer.medians_by_round, shorter.medians_by_round
+    both = [(slow[round_], fast[round_]) for round_ in slow.keys() & fast.keys()]
+    known = [medians for medians in both if min(medians) > 0]
+    return known if len(known) >= thresholds.LEAST_PROCESSES else []

@@ -511,19 +511,6 @@ def device_changed(cases: Cases) -> Iterator[FindingRecord]:
         )
 
 
-ORDER = """
-def is_column_major(array):
-    strides = array.stride() if hasattr(array, "stride") else array.strides
-    return strides[0] < strides[1]
-
-<create>
-<convert of y>
-orders = is_column_major(x), is_column_major(y)
-print("column-major order: x %s, y %s" % orders)
-return orders == <changed>
-"""
-
-
 def _order_change(case: CaseView) -> str:
     (other,) = {*ORDERS.values()} - {case.new_order}
     return f"{case.new_order} order of {other} order"
@@ -544,10 +531,8 @@ return strides(x) != strides(y)
 
 def show_order_changed(subject: Subject) -> Effect:
     case = CaseView(0, subject.result)
-    if case.new_strides:
-        return subject.shown("has other strides", STRIDES)
-    is_column_major = tuple(order == "F" for order in case.orders or ())
-    return subject.shown(f"makes {_order_change(case)}", ORDER, changed=str(is_column_major))
+    does = "has other strides" if case.new_strides else f"makes {_order_change(case)}"
+    return subject.shown(does, STRIDES)
 
 
 @partial(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from functools import partial
 
 from dlprof.errors import NoReproducer
@@ -24,7 +24,7 @@ from dlprof.judge.rule import (
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import CHILD_LIMIT_S, LOOK, Effect, Subject, child_effect
 from dlprof.protocol.messages import AT_EXIT
-from dlprof.runner.evidence import Evidence, Lost, Refused, Setting
+from dlprof.runner.evidence import Fork, Lost, Refused, Setting
 from dlprof.runner.session import FindingRecord, Result
 from dlprof.text.clean import first_line, first_words
 from dlprof.text.source import plain
@@ -325,10 +325,15 @@ sys.exit(0 if child_returns() else 3)
 
 
 def show_hang(subject: Subject) -> Effect:
-    evidence = (subject.result.fork.first("hangs") if subject.result.fork else None) or Evidence()
+    evidence = _hang(CaseView(0, subject.result)) or Fork()
     subject = subject.with_array(evidence)
     child = subject.filled(AFTER_FORK, array=subject.recreate(evidence))
-    return child_effect("hangs in a forked child", subject, child)
+    verb = "never becomes ready" if evidence.returned else "hangs"
+    return child_effect(f"{verb} in a forked child", subject, child)
+
+
+def _hang(case: CaseView) -> Fork | None:
+    return case.result.fork.first("hangs") if case.result.fork is not None else None
 
 
 @partial(
@@ -336,24 +341,26 @@ def show_hang(subject: Subject) -> Effect:
     "DLP032",
     "hangs-after-fork",
     "info",
-    "The call returns in a forked child, too.",
+    "The result is ready in a forked child, too.",
     show_hang,
     instrument="fork",
 )
 def hangs_after_fork(cases: Cases) -> Iterator[FindingRecord]:
-    """The call hangs in a forked child, after its parent has converted."""
+    """The call, or a wait for its result, hangs in a forked child, after its parent converted."""
 
-    def hangs(case: CaseView) -> bool:
-        return case.result.fork is not None and case.result.fork.saw("hangs")
+    def cause(case: CaseView) -> Hashable:
+        hang = _hang(case)
+        return hang is not None and (case.pair[1], hang.returned)
 
     def returns(case: CaseView) -> bool:
         return case.result.fork is not None and case.result.fork.says("returns")
 
-    for group in cases.groups(lambda case: hangs(case) and case.pair[1], look=HANGS):
-        advice = "Start processes by spawn or forkserver."
+    for group in cases.groups(cause, look=HANGS):
+        advice, hang = "Start processes by spawn or forkserver.", _hang(group[0])
+        is_late = hang is not None and hang.returned
         yield finding(
             group,
-            ("hangs", "hang"),
+            ("never becomes ready", "never become ready") if is_late else ("hangs", "hang"),
             "in a forked child, after its parent converted",
             advice=f"{advice} {replacements(cases, group, 'returns', returns)}".strip(),
             look=HANGS,
@@ -361,7 +368,7 @@ def hangs_after_fork(cases: Cases) -> Iterator[FindingRecord]:
 
 
 SETTING = ("settings", "changed")
-MOST_WORDS = 16
+MOST_WORDS = 30
 """Of a warning."""
 SHORT = 40
 """Most characters of a value in a headline."""
@@ -482,6 +489,10 @@ def warns(cases: Cases) -> Iterator[FindingRecord]:
         text, is_false = _warning(case)
         return text and (case.pair, first_words(text, MOST_WORDS), is_false)
 
+    def is_quiet(case: CaseView, other: CaseView) -> bool:
+        """Whether the other case gives no warning, and is not slow in its place."""
+        return not _warning(other)[0] and other.cost_ns <= thresholds.SLOW_RATIO * case.cost_ns
+
     for group in cases.groups(cause):
         text, is_false = _warning(group[0])
         kind, _, message = text.partition(": ")
@@ -490,16 +501,17 @@ def warns(cases: Cases) -> Iterator[FindingRecord]:
             group,
             ("warns", "warn"),
             f"with a {kind}{contradiction}",
-            f'"{first_words(message, MOST_WORDS).rstrip(".")}"',
-            advice=replacements(cases, group, "does not warn", _replaces_quietly(group[0])),
+            f'"{_sentences(message).rstrip(".")}"',
+            advice=replacements(cases, group, "does not warn", partial(is_quiet, group[0])),
             severity="warning" if is_false else "info",
         )
 
 
-def _replaces_quietly(case: CaseView) -> Callable[[CaseView], bool]:
-    """Return whether another case gives no warning, and is not slow in its place."""
-    limit_ns = thresholds.SLOW_RATIO * case.cost_ns
-    return lambda other: not _warning(other)[0] and other.cost_ns <= limit_ns
+def _sentences(text: str) -> str:
+    """Return the first words, up to the end of a sentence if there is one."""
+    words = first_words(text, MOST_WORDS)
+    whole, end, _ = words.rpartition(". ")
+    return f"{whole}. …" if end and words.endswith("…") else words
 
 
 def _changed_settings(result: Result) -> dict[str, Setting]:

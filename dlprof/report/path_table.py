@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from dlprof.judge import FAULTS, thresholds, with_name
-from dlprof.judge.case_view import is_too_fast_to_copy
+from dlprof.judge.case_view import is_known, is_too_fast_to_copy
 from dlprof.judge.safety import Level
 from dlprof.protocol.statement import others
 from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, Tone
@@ -330,7 +330,7 @@ def _speed(path: JudgedPath) -> str:
     cost, case = path.case.result.copy_cost, path.case
     if cost is None or case.ready is None or case.kind != "copy" or is_too_fast_to_copy(case):
         return ""
-    fits = case.is_known and not is_wide(case.ready) and case.size_bytes >= LEAST_BYTES
+    fits = is_known(case.ready) and not is_wide(case.ready) and case.size_bytes >= LEAST_BYTES
     return significant(cost.gb_per_s) if fits and cost.gb_per_s else ""
 
 

@@ -118,6 +118,11 @@ class Evidence(Record):
     code: Maybe[str] = None
 
 
+class Fork(Evidence):
+    returned: Maybe[Flag] = None
+    """Whether the call returned, so that the wait for its result hangs."""
+
+
 E = TypeVar("E", bound=Evidence)
 
 

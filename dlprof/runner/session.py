@@ -19,6 +19,7 @@ from dlprof.runner.evidence import (
     ChangedSettings,
     EarlyWrite,
     Evidence,
+    Fork,
     Free,
     FreshSource,
     HandshakeEvent,
@@ -303,7 +304,7 @@ class Result(Model):
     lifetime: Verdict[Lifetime] | None = None
     early_write: Verdict[EarlyWrite] | None = None
     peak_memory: Verdict[PeakMemory] | None = None
-    fork: Verdict[Evidence] | None = None
+    fork: Verdict[Fork] | None = None
     exit: Verdict[Evidence] | None = None
     trace: Verdict[Trace] | None = None
     copy_cost: CopyCost | None = None

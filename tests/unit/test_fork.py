@@ -5,8 +5,10 @@ import threading
 
 import pytest
 from builders import make_subject
+from rule_builders import found, path
 
 from dlprof.probes.base import Import, Protocol
+from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import fork
 
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # JAX of an earlier test
@@ -21,6 +23,11 @@ def first(array):
         return array
     with held:
         return array
+
+
+class Late(NumPy):
+    def wait(self, device):
+        return "first({x})"
 
 
 def refuses(array):
@@ -40,6 +47,20 @@ def test_a_conversion_without_threads_returns_in_a_forked_child(code):
 def test_a_conversion_that_waits_in_the_child_for_what_only_its_parent_has_hangs(monkeypatch):
     monkeypatch.setattr(fork, "ASLEEP_S", 0.2)
     assert measured("first({x})", first=first)["verdict"] == "hangs"
+
+
+def test_a_hang_in_the_wait_is_told_from_one_in_the_call(monkeypatch):
+    monkeypatch.setattr(fork, "ASLEEP_S", 0.2)
+    names = {"consumer": Late(), "first": first}
+    in_wait, in_call = (measured(code, **names) for code in ("{x}.copy()", "first({x})"))
+    assert (in_wait["verdict"], in_wait["evidence"]["returned"]) == ("hangs", True)
+    assert "returned" not in in_call["evidence"]
+    for hang, words in (
+        (in_wait, "never becomes ready in a forked child"),
+        (in_call, "hangs in a"),
+    ):
+        (finding,) = found("DLP032", path("f(x)", fork=hang))
+        assert words in finding.headline
 
 
 def test_a_child_that_is_busy_at_the_limit_is_no_proof(monkeypatch):

@@ -83,6 +83,12 @@ def test_a_copy_to_another_shape_contradicts_a_warning_of_writes_too():
     assert "although the result is a copy: " in finding.headline
 
 
+def test_a_warning_is_cut_at_the_end_of_a_sentence():
+    text = "UserWarning: It is slow. Please write the other call. " + "Triggered at " * 20
+    (finding,) = found("DLP031", path("f(x)", warnings=verdict("warns", texts=[text])))
+    assert '"It is slow. Please write the other call. …"' in finding.summary
+
+
 @pytest.mark.parametrize(("ready_us", "advice"), [(9.0, "g(x) does not warn."), (200.0, "")])
 def test_a_path_that_does_not_warn_is_advised_unless_it_is_slow(ready_us, advice):
     warns = verdict("warns", texts=["DeprecationWarning: it goes"])

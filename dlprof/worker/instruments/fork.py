@@ -9,6 +9,7 @@ Verdicts: ``returns`` (also with an error), ``hangs``, ``unknown``.
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import time
@@ -37,9 +38,10 @@ def measure(subject: Subject, channel: Channel | None = None) -> dict[str, Any]:
     subject.wait_for(subject.convert())
     if channel is not None:
         channel.measuring = False
+    shared = mmap.mmap(-1, 1)
     child = os.fork()
     if child == 0:
-        attempt(lambda: subject.wait_for(subject.convert()), BaseException)
+        attempt(partial(_convert, subject, shared), BaseException)
         os._exit(RETURNED)
     word = _watch(child)
     if word in ("hangs", BUSY):
@@ -47,7 +49,15 @@ def measure(subject: Subject, channel: Channel | None = None) -> dict[str, Any]:
         os.waitpid(child, 0)
     if word not in ("hangs", "returns"):
         return unknown(word)
-    return verdict(word, subject.array_evidence())
+    returned = {"returned": True} if word == "hangs" and shared[0] else {}
+    return verdict(word, {**subject.array_evidence(), **returned})
+
+
+def _convert(subject: Subject, shared: mmap.mmap) -> None:
+    """Convert, tell the parent that the call returned, and wait for the result."""
+    result = subject.convert()
+    shared[0] = 1
+    subject.wait_for(result)
 
 
 def _unaligned(subject: Subject) -> Subject:
