@@ -239,7 +239,8 @@ class OnHost(Synthetic):
         return ("mask",) if array.masked else ()
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
-        return {**super().idioms(device, dtype), "masked": "{x}.masked"}
+        own = {"values": "{x}.wait().get()", "masked": "{x}.masked"}
+        return {**super().idioms(device, dtype), **own}
 
 
 class OnDevice(Synthetic):

@@ -26,8 +26,8 @@ def test_every_folder_has_a_budget():
     assert folders | {"dlprof", "tests"} == set(BUDGETS)
 
 
-def test_all_budgets_together_are_at_most_39_760_lines():
-    assert sum(BUDGETS.values()) - BUDGETS["tests"] <= 39_760
+def test_all_budgets_together_are_at_most_39_740_lines():
+    assert sum(BUDGETS.values()) - BUDGETS["tests"] <= 39_740
 
 
 def test_the_documents_have_at_most_37_000_words():
