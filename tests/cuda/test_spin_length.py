@@ -21,9 +21,9 @@ MS = 1_000_000
 KINDS = ("legacy", "per-thread", "blocking", "non-blocking")
 LEFT_ALONE = """
 import sys
-from dlprof.device.cuda import LEGACY_STREAM, LONGEST_SPIN_NS, PER_THREAD_STREAM, open_gpu
+from dlprof.device.cuda import LEGACY_STREAM, LONGEST_SPIN_NS, open_gpu
 gpu = open_gpu()
-streams = [LEGACY_STREAM, PER_THREAD_STREAM] + [gpu.new_stream(blocking=b) for b in (True, False)]
+streams = [LEGACY_STREAM, 2] + [gpu.new_stream(blocking=b) for b in (True, False)]
 for stream in streams:
     gpu.spin(stream, LONGEST_SPIN_NS // 4)
 print("queued", flush=True)
