@@ -434,7 +434,7 @@ def _can_be_compared(longer: TimeMeasure | None, shorter: TimeMeasure | None) ->
 def longer_by_itself(
     longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
 ) -> bool:
-    """Whether ``longer`` takes ``ratio`` times as long and ``gap_ns`` more, beyond noise.
+    """Return whether ``longer`` takes ``ratio`` times as long and ``gap_ns`` more, beyond noise.
 
     Both times must be certain, or far apart. Its interval must lie above that of ``shorter``, or
     it must take ``ratio`` times as long in every process that measured both. Its fastest sample

@@ -154,7 +154,7 @@ def _without_waits(row: TraceRow) -> int:
 
 
 def _converted_ns(row: TraceRow) -> int:
-    """Return the time without waits, and without the compiler of a kernel."""
+    """Return the time without waits, and without the first launch, which may compile."""
     return _steady_ns(row) if row.conversion == LAUNCH else _without_waits(row)
 
 
@@ -267,7 +267,7 @@ def _facts(row: TraceRow, full: bool) -> Iterator[str]:
 
 def _first_call(row: TraceRow) -> str:
     if row.conversion == LAUNCH:
-        return f"with the launch; the first compiles: {plain_time(row.first_ns)}"
+        return f"with the launch; not in the total: {plain_time(row.first_ns)} in the first call"
     return f"{plain_time(row.first_ns)} of it in the first call" if _is_first_long(row) else ""
 
 

@@ -284,7 +284,7 @@ def test_the_compiler_of_a_kernel_counts_as_no_conversion():
     launch = {**ROW, **VIEW, "conversion": "kernel[…](x)", "total_ns": 10**9, "first_ns": 10**9}
     found = trace_document(trace_of(launch, RAISED))
     assert found.context.startswith("conversions 0 ns")
-    assert "the first compiles: 2.0 s" in found.tables[0].rows[0][-1].text
+    assert "not in the total: 2.0 s in the first call" in found.tables[0].rows[0][-1].text
 
 
 def test_the_time_of_a_line_is_that_of_one_process():
